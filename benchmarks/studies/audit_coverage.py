@@ -25,7 +25,8 @@ from gstar_fast._audit.counts import Counts
 from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
 from gstar_fast._audit.replicates import solve_again, solved
 from gstar_fast._question.question import Question
-from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.cells import Cells
+from gstar_fast._solver.question import Problem
 from gstar_fast.datasets import paper_synthetic
 
 CONFIDENCE = 0.95
@@ -138,14 +139,14 @@ def thresholds(asked: dict[str, Any], rows: int, trials: int, replicates: int) -
     table = paper_synthetic(rows=4_000_000, seed=9)
     sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=512)
     best = gf.solve(sketch, **asked, evidence=0)
-    whole = Snapshot.of(sketch)
+    whole = Cells.of(sketch)
     objective = Question.of(**asked)
     random = np.random.default_rng(1)
     held, width, gaps_ = [], [], []
     criterion = next(iter([*asked.get("limits", {}), *asked.get("penalties", {}), "equalized_odds"]))
     for trial in range(trials):
         sample = replace(whole, rows=random.poisson(whole.rows * (rows / 4e6)))
-        found = solved(sample, objective, False)
+        found = solved(Problem.unchecked(sample, objective), False)
         if found is None:
             continue
         values = dict(zip(whole.groups, sample.thresholds(found).tolist(), strict=True))

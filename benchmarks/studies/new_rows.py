@@ -28,7 +28,7 @@ import gstar_fast as gf
 from benchmarks.harness import heading, machine, table, write
 from benchmarks.studies.quality import by_column
 from gstar_fast._audit.replicates import solve_again
-from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.cells import Cells
 
 CRITERIA = ("equalized_odds", "demographic_parity", "equal_opportunity")
 LIMITS = (0.01, 0.02, 0.05, 0.1)
@@ -74,7 +74,7 @@ def look(train: Rows, test: Rows, criterion: str, limit: float) -> dict[str, Any
     result = gf.solve(sketch, limits={criterion: limit}, evidence=0)
     if result.verdict != "optimal":
         return {"failed": result.verdict}
-    snapshot = Snapshot.of(sketch)
+    snapshot = Cells.of(sketch)
     again = solve_again(result, snapshot, REPLICATES, seed=0)
     assert again is not None, "the thresholds are those of this sketch"
     there = again.expected(result, snapshot, len(test[0]), seed=0).get(criterion)

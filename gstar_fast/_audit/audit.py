@@ -250,7 +250,7 @@ def audit(
         if taken.segments is None:
             by_group = {name: Estimate(_likeliest(parts), method="given") for name, parts in taken.mixtures.items()}
         if isinstance(thresholds, Result):
-            roles = None if taken.segments is None else taken.segments.asked.roles
+            roles = None if taken.segments is None else taken.segments.roles
             again = draw_again(thresholds, taken.snapshot, confidence, threshold_replicates, seed, new_rows, roles)
         counts = replace(counts, notes=(*notes, *counts.notes, *again.notes))
         if by_group is not None:

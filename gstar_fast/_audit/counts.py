@@ -22,9 +22,9 @@ from gstar_fast._decide.decider import Decider
 from gstar_fast._input.columns import column_of
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.roles import on_its_columns
-from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast.errors import InputError
 
 ThresholdsLike: TypeAlias = Mapping[Any, float] | float | Result | Decider  # Any, for a dict[str, float] to be one
@@ -51,7 +51,7 @@ class Taken:
     """Rows that thresholds accept of a sketch, by group; by protected group where segments decide."""
 
     given: ThresholdsLike  # what was passed; a result on the columns of its groups
-    snapshot: Snapshot
+    snapshot: Cells
     segments: BySegment | None
     mixtures: dict[Name, Mixture]  # of each group of the sketch
     groups: tuple[Name, ...]
@@ -69,7 +69,7 @@ class Taken:
             raise refusal("no_rows", verb)
         if isinstance(given, Result):
             given, sketch = on_its_columns(given, sketch)
-        snapshot, segments = Snapshot.of(sketch), BySegment.of(given, sketch)
+        snapshot, segments = Cells.of(sketch), BySegment.of(given, sketch)
         thresholds = thresholds_of(given) if segments is None else segments.thresholds
         mixtures, unused = mixtures_of(thresholds, snapshot.groups)
         bins = Bins(snapshot.edges, bool(sketch._core.fixed))

@@ -8,27 +8,23 @@ replicates say what to expect on rows that the solver has not seen.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
-from gstar_fast._audit.by_segment import SolveSegments
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, NewRows, new_rows_of
 from gstar_fast._backends.interface import Floats, Ints
-from gstar_fast._base.arrays import Values
-from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Roles
-from gstar_fast._rates import has_rate
 from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.mix import mix, mixed
+from gstar_fast._solver.cells import Cells, Parts
+from gstar_fast._solver.mix import mix
 from gstar_fast._solver.promise.effective import resampled
-from gstar_fast._solver.question import compared_rates, scale_of
+from gstar_fast._solver.question import Problem
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.search import Search, choose, choose_unified, lay_out
-from gstar_fast._solver.segments.problem import SegmentCounts
-from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.search import choose, choose_unified, lay_out
+from gstar_fast._solver.segments.answer import parts_of
+from gstar_fast._solver.segments.problem import SegmentSearch, from_above, searches_of
+from gstar_fast._solver.segments.solve import choose_among, mix_among
 
 REPLICATES = 500
 MIXED_REPLICATES = 100  # linear programs: dearer, and there is no interval to be had
@@ -36,6 +32,7 @@ ELSEWHERE = "they were not found on this sketch"
 FEWEST = 100  # fewer say nothing of the ends of an interval
 FEWEST_MEAN = 10  # enough for a mean: so few are drawn only for many groups, whose largest gap varies little
 WORK = 2**26  # counts looked at without being asked: about a second
+BOXES = 1000  # of a search for thresholds by segment
 MOST_WORK = 4 * WORK  # for the fewest replicates
 
 
@@ -50,7 +47,7 @@ class Again:
 
 def draw_again(
     result: Result,
-    snapshot: Snapshot,
+    cells: Cells,
     confidence: float,
     replicates: int | None,
     seed: int,
@@ -63,18 +60,18 @@ def draw_again(
     thresholds are those of segments, its gaps those of protected groups.
     """
     digest = result.sketch_digest
-    if digest is not None and digest != snapshot.digest:
+    if digest is not None and digest != cells.digest:
         return Again(notes=[] if replicates == 0 else [_no_intervals(ELSEWHERE)])
     fitted = [] if digest is None else _fitted(result, {})
     if replicates == 0:
         return Again(notes=fitted)
     why = why_not(result)
     if why is None and replicates is None:
-        replicates = affordable(result, snapshot)
-        why = None if replicates else _takes_long(snapshot)
+        replicates = affordable(result, cells)
+        why = None if replicates else _takes_long(cells)
     if why is not None or replicates is None:
         return Again(notes=[*fitted, _no_intervals(why)])
-    resolved = solve_again(result, snapshot, replicates, seed, roles)
+    resolved = solve_again(result, cells, replicates, seed, roles)
     if resolved is None:
         why = ELSEWHERE if digest is None else "they are not those of least error, and only these can be found again"
         return Again(notes=[*fitted, _no_intervals(why)])
@@ -82,7 +79,7 @@ def draw_again(
     words = f"the limits could not be met in {failed} of {replicates} replicates"
     if failed > replicates / 2:
         return Again(notes=[*fitted, _no_intervals(words)])
-    new_rows = resolved.expected(result, snapshot, rows, seed, roles)
+    new_rows = resolved.expected(result, cells, rows, seed, roles)
     notes = _fitted(result, new_rows)
     if failed:
         text = f"{words}, which are left out of what is said of new rows and of the thresholds' intervals"
@@ -91,7 +88,7 @@ def draw_again(
         return Again(new_rows=new_rows, notes=notes)
     at_random = result.randomized and result.verdict != "unified"
     if at_random or replicates < FEWEST:
-        why = "it mixes thresholds at random" if at_random else _takes_long(snapshot)
+        why = "it mixes thresholds at random" if at_random else _takes_long(cells)
         return Again(new_rows=new_rows, notes=[*notes, _no_intervals(why)])
     found = zip(result.thresholds.values(), *(side.tolist() for side in resolved.limits(confidence)), strict=True)
     return Again([(min(low, value), max(high, value)) for value, low, high in found], new_rows, notes)
@@ -119,11 +116,11 @@ def _fitted(result: Result, new_rows: dict[str, NewRows]) -> list[Note]:
     return notes
 
 
-Find = Callable[[Snapshot], tuple[Floats, Floats | Ints] | None]  # thresholds, and rows they accept of the sketch
+Found = tuple[Floats, Floats | Ints]  # thresholds, and rows they accept of the sketch
 
 
-def _takes_long(snapshot: Snapshot) -> str:
-    return f"solving for {len(snapshot.groups)} groups takes long; ask with threshold_replicates=200"
+def _takes_long(cells: Cells) -> str:
+    return f"solving for {len(cells.groups)} groups takes long; ask with threshold_replicates=200"
 
 
 def asked(result: Result) -> list[str]:
@@ -131,12 +128,12 @@ def asked(result: Result) -> list[str]:
     return list(dict.fromkeys([*result.limits, *result.penalties]))
 
 
-def affordable(result: Result, snapshot: Snapshot) -> int:
+def affordable(result: Result, cells: Cells) -> int:
     """How many replicates are drawn without being asked; 0 where even a few take long.
 
     By counts and by the steps that the result itself took, not by the clock: the same seed gives the same audit.
     """
-    k, work, most = len(snapshot.groups), snapshot.rows.size, REPLICATES
+    k, work, most = len(cells.groups), cells.rows.size, REPLICATES
     if result.verdict == "unified":
         pass
     elif result.randomized and result.decide_by is None:
@@ -167,7 +164,7 @@ class Resolved:
         return ordered[tail], ordered[n - 1 - tail]
 
     def expected(
-        self, result: Result, snapshot: Snapshot, rows: int | None, seed: int, roles: Roles | None = None
+        self, result: Result, cells: Cells, rows: int | None, seed: int, roles: Roles | None = None
     ) -> dict[str, NewRows]:
         """The gap to expect on so many new `rows`, by criterion that was asked for.
 
@@ -175,17 +172,13 @@ class Resolved:
         the new ones. Gaps that nothing was asked of are not fitted to the rows; where thresholds wander they would tell
         of other thresholds than these.
         """
-        totals = _cells(snapshot, roles, snapshot.rows)
+        cells = _of_roles(cells, roles)
+        totals = cells.totals
         one = np.ones(totals.shape)
-        if snapshot.weighted:  # as effective rows of equal weight
-            one = _cells(snapshot, roles, snapshot.squares) / np.maximum(totals, 1) / snapshot.weight_unit**2
+        if cells.weighted:  # as effective rows of equal weight
+            one = cells.by_group(cells.squares.sum(axis=2)) / np.maximum(totals, 1) / cells.weight_unit**2
             one = np.where(totals > 0, one, 1.0)
-        return new_rows_of(self.accepted, totals, one, int(snapshot.n_rows.sum()), asked(result), rows, seed)
-
-
-def _cells(snapshot: Snapshot, roles: Roles | None, values: Values) -> Values:
-    """Sums over all bins, (3, K), of (protected) groups."""
-    return values.sum(axis=2) if roles is None else SegmentCounts.of(snapshot, roles, values).totals
+        return new_rows_of(self.accepted, totals, one, int(cells.n_rows.sum()), asked(result), rows, seed)
 
 
 def why_not(result: Result) -> str | None:
@@ -202,73 +195,85 @@ def why_not(result: Result) -> str | None:
 
 
 def solve_again(
-    result: Result, snapshot: Snapshot, replicates: int, seed: int, roles: Roles | None = None
+    result: Result, cells: Cells, replicates: int, seed: int, roles: Roles | None = None
 ) -> Resolved | None:
     """Thresholds of resampled counts; None if the counts themselves give other thresholds than the result has."""
     question = result.question
     if result.verdict == "unified":  # the best unified threshold, whatever its gaps
         question = replace(question, limits=())
-    if roles is None:
-        upward = np.cumsum(snapshot.rows[:, :, ::-1], axis=2)[:, :, ::-1]
-        find: Find = partial(_found, question=question, result=result, upward=upward)
-    else:
-        find = SolveSegments(SegmentCounts.of(snapshot, roles), roles, question, result).found
-    own = find(snapshot)
+    counted = _of_roles(cells, roles)
+    upward = from_above(counted.rows)
+
+    def find(drawn: Cells) -> Found | None:
+        problem = Problem.resampled(_of_roles(drawn, roles), question)
+        parts = None if problem is None else found_again(problem, result)
+        if parts is None:
+            return None
+        likeliest = np.array([-max((w, -t) for t, w in part.items())[1] for part in parts])
+        return cells.thresholds(likeliest), counted.by_group(_accepted(upward, counted, parts))
+
+    own = find(cells)
     if own is None or own[0].tolist() != list(result.thresholds.values()):
         return None
     random = np.random.default_rng([seed, 1])  # another stream than that of the gaps
-    occupied = np.flatnonzero(snapshot.rows)
-    rows, drawn = snapshot.rows.flat[occupied], np.zeros_like(snapshot.rows)
-    squares = snapshot.squares.flat[occupied] if snapshot.weighted else rows
+    occupied = np.flatnonzero(cells.rows)
+    rows, drawn = cells.rows.flat[occupied], np.zeros_like(cells.rows)
+    squares = cells.squares.flat[occupied] if cells.weighted else rows
     found = []
     for _ in range(replicates):
-        drawn.flat[occupied] = resampled(random, rows, squares, snapshot.weight_unit)
-        if (one := find(replace(snapshot, rows=drawn))) is not None:
+        drawn.flat[occupied] = resampled(random, rows, squares, cells.weight_unit)
+        if (one := find(replace(cells, rows=drawn, numbers=None, squared=None))) is not None:
             found.append(one)
     thresholds = np.array([thresholds for thresholds, _ in found]).reshape(-1, len(own[0]))
     accepted = np.array([accepted for _, accepted in found]).reshape(-1, 3, own[1].shape[1])
     return Resolved(thresholds, np.moveaxis(accepted, 1, 0))
 
 
-def _found(snapshot: Snapshot, question: Question, result: Result, upward: Ints) -> tuple[Floats, Floats | Ints] | None:
-    """Threshold of each group, of a mixture the likeliest, and the rows accepted of those that `upward` counts."""
+def _accepted(upward: Ints, cells: Cells, parts: Parts) -> Floats | Ints:
+    """Rows of each cell, (3, K), given those in each bin and all bins over it."""
+    columns = []
+    for k, j in enumerate(cells.segment.tolist()):
+        each = [upward[:, k, t] * (w if w != 1.0 else 1) for t, w in parts[j].items()]
+        columns.append(np.sum(each, axis=0))
+    return np.stack(columns, axis=1)
+
+
+def _of_roles(cells: Cells, roles: Roles | None) -> Cells:
+    """The cells of a result, given those of all groups of a sketch."""
+    return cells if roles is None else cells.by(roles)
+
+
+def found_again(problem: Problem, result: Result) -> Parts | None:
+    """The thresholds of resampled counts as candidates; None if the limits cannot be met."""
     alike = result.verdict == "unified"
+    if problem.cells.by_segments:
+        return _by_segment(searches_of(problem), result, alike)
     if alike or not result.randomized:
-        candidates = solved(snapshot, question, result.unified or alike)
-        if candidates is None:
-            return None
-        return snapshot.thresholds(candidates), upward[:, np.arange(len(candidates)), candidates]
-    search = _searched(snapshot, question, shared=False)
-    mixture = None if search is None else mix(search.arrays)
-    if search is None or mixture is None:
+        candidates = solved(problem, result.unified or alike)
+        return None if candidates is None else [{t: 1.0} for t in candidates.tolist()]
+    search = lay_out(problem)
+    mixture = mix(search.arrays)
+    if mixture is None:
         return None
-    group = np.repeat(np.arange(len(snapshot.groups)), np.diff(search.arrays.start))
-    likeliest = np.full(len(snapshot.groups), -1)
-    for entry in mixture.entries[np.lexsort((mixture.entries, -mixture.weights))][::-1]:
-        likeliest[group[entry]] = search.table.candidate[entry]
-    accepted = mixed(upward[:, group, search.table.candidate], search.arrays, mixture)
-    return snapshot.thresholds(likeliest), accepted
+    parts: Parts = [{} for _ in search.groups]
+    group = np.searchsorted(search.arrays.start, mixture.entries, side="right") - 1
+    for k, t, w in zip(group, search.table.candidate[mixture.entries], mixture.weights.tolist(), strict=True):
+        parts[k][int(t)] = w
+    return parts
 
 
-def solved(snapshot: Snapshot, question: Question, unified: bool) -> Ints | None:
-    """Candidate of each group; None where the limits cannot be met, or too few rows are left to ask."""
-    search = _searched(snapshot, question, shared=unified)
-    if search is None:
-        return None
+def _by_segment(searches: list[SegmentSearch], result: Result, alike: bool) -> Parts | None:
+    if alike:
+        return [{searches[0].unified: 1.0}] * len(searches[0].order)
+    if result.randomized:
+        mixture = mix_among(searches).best
+        return None if mixture is None else parts_of(*mixture)
+    candidates = choose_among(searches, BOXES).candidates
+    return None if candidates is None else [{t: 1.0} for t in candidates]
+
+
+def solved(problem: Problem, unified: bool) -> Ints | None:
+    """Candidate of each group; None where the limits cannot be met."""
+    search = lay_out(problem, shared=unified)
     numbers = (choose_unified(search) if unified else choose(search)).numbers
-    if numbers is None:
-        return None
-    candidates: Ints = search.table.candidate[search.table.start[:-1] + numbers]
-    return candidates
-
-
-def _searched(snapshot: Snapshot, question: Question, shared: bool) -> Search | None:
-    """What the solver starts from; None where too few rows are left to ask."""
-    totals = snapshot.rows.sum(axis=2)
-    has = has_rate(totals)
-    labelled = int(totals[0].sum()), int(totals[1].sum())
-    if not any(labelled) or (question.balanced and not all(labelled)):
-        return None
-    if len(snapshot.groups) > 1 and any(has[r].sum() < 2 for _, r in compared_rates(question)):
-        return None
-    return lay_out(snapshot, question, totals, scale_of(question, *labelled), has, shared=shared)
+    return None if numbers is None else np.asarray(search.table.candidate[search.table.start[:-1] + numbers])

@@ -49,18 +49,31 @@ def read_decide_by(given: object) -> tuple[Column, ...] | Segments:
 
 @dataclass(frozen=True)
 class Roles:
-    """Which positions of a group's tuple play which role."""
+    """Which positions of a group's tuple play which role, and the columns as they were named."""
 
-    fair_between: tuple[int, ...]
-    decide_by: tuple[int, ...]
+    between: tuple[int, ...]  # of the protected group
+    by: tuple[int, ...]  # of the segment
+    fair_between: tuple[Column, ...] = ()
+    decide_by: tuple[Column, ...] = ()
+    names: tuple[str, ...] | None = None  # of all group columns, where the sketch knows them
 
     def protected(self, name: Name) -> Name:
         """The protected group of a group of the sketch."""
-        return part(name, self.fair_between)
+        return part(name, self.between)
 
     def segment(self, name: Name) -> Name:
         """The segment of a group of the sketch."""
-        return part(name, self.decide_by)
+        return part(name, self.by)
+
+    @property
+    def by_segment(self) -> bool:
+        """Whether thresholds depend on something else than the protected groups."""
+        return self.by != self.between
+
+    @property
+    def group_column(self) -> str | None:
+        """The columns of segments as thresholds store them."""
+        return joined_columns([self.names[i] for i in self.by]) if self.names and self.by else None
 
 
 def part(name: Name, positions: tuple[int, ...]) -> Name:
@@ -70,36 +83,17 @@ def part(name: Name, positions: tuple[int, ...]) -> Name:
     return "" if not chosen else chosen[0] if len(chosen) == 1 else chosen
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The roles of a question, and the columns as they were named."""
-
-    roles: Roles
-    fair_between: tuple[Column, ...]
-    decide_by: tuple[Column, ...]
-    names: tuple[str, ...] | None  # of all group columns, where the sketch knows them
-
-    @property
-    def by_segment(self) -> bool:
-        """Whether thresholds depend on something else than the protected groups, or nothing."""
-        return self.roles.decide_by not in ((), self.roles.fair_between)
-
-    def group_column(self, positions: tuple[int, ...]) -> str | None:
-        """These columns as thresholds store them."""
-        return joined_columns([self.names[i] for i in positions]) if self.names and positions else None
-
-
-def roles_in(sketch: Sketch, question: Question) -> Asked | None:
+def roles_in(sketch: Sketch, question: Question) -> Roles | None:
     """The roles of the columns of a question in a sketch; None without `fair_between`."""
     if question.fair_between is None:
         return None
-    alone = () if question.unified else None
-    return asked_roles(sketch, question.fair_between, alone if question.decide_by is None else question.decide_by)
+    decide_by = question.fair_between if question.unified and question.decide_by is None else question.decide_by
+    return asked_roles(sketch, question.fair_between, decide_by)
 
 
 def asked_roles(
     sketch: Sketch, fair_between: tuple[Column, ...] | None, decide_by: tuple[Column, ...] | Segments | None
-) -> Asked:
+) -> Roles:
     """The roles of columns of a sketch; with None all columns decide. Raises for a column that is not there."""
     between, groups = fair_between or (), sketch.groups
     if not groups:
@@ -113,13 +107,13 @@ def asked_roles(
     names = named if isinstance(named, tuple) and len(named) == n_columns else None
     protected = _positions(between, "fair_between", n_columns, names)
     if decide_by is None:
-        return Asked(Roles(protected, tuple(range(n_columns))), between, names or tuple(range(n_columns)), names)
+        every = tuple(range(n_columns))
+        return Roles(protected, every, between, names or every, names)
     columns = read_columns(decide_by.column, "decide_by") if isinstance(decide_by, Segments) else decide_by
-    roles = Roles(protected, _positions(columns, "decide_by", n_columns, names))
-    asked = Asked(roles, between, columns, names)
+    roles = Roles(protected, _positions(columns, "decide_by", n_columns, names), between, columns, names)
     if isinstance(decide_by, Segments):
-        _check_segments(sketch, asked, decide_by)
-    return asked
+        _check_segments(sketch, roles, decide_by)
+    return roles
 
 
 def _positions(
@@ -141,12 +135,12 @@ def _positions(
     return tuple(out)
 
 
-def _check_segments(sketch: Sketch, asked: Asked, segments: Segments) -> None:
+def _check_segments(sketch: Sketch, roles: Roles, segments: Segments) -> None:
     """Raise for segments of the protected column, or of a column that has other values than they say."""
-    if not asked.by_segment:
+    if not roles.by_segment:
         raise refusal("segments_alone", "decide_by", value=segments.column)
     for name in sketch.groups:
-        segment = asked.roles.segment(name)
+        segment = roles.segment(name)
         whole = isinstance(segment, int) and not isinstance(segment, bool)
         if segments.cuts is not None and not (whole and 0 <= segment < segments.count):  # type: ignore[operator]
             raise refusal("segments_other", "decide_by", value=segment, limit=segments.count - 1)

@@ -218,7 +218,7 @@ def _check_digest(result: Result, digest: str) -> None:
 def _check_belongs(result: Result, sketch: Sketch) -> None:
     found = set(sketch.groups)
     if result.decide_by is not None:
-        roles = asked_roles(sketch, result.fair_between, result.decide_by).roles
+        roles = asked_roles(sketch, result.fair_between, result.decide_by)
         found = {roles.segment(name) for name in sketch.groups}
     if set(result.thresholds) != found:
         raise bad_value(

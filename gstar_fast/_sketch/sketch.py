@@ -331,6 +331,13 @@ class Sketch(FromBins, SketchView):
             raise refusal("not_a_sketch", "other", value=other)
         return self.__iadd__(other)
 
+    def _under(self, named: Callable[[Name], Name]) -> Self:
+        """A copy with other names of groups; groups that get one name become one. Its digest is that of this sketch."""
+        core = self.copy()._core
+        new = type(self)._around(core.relabelled(tuple(map(named, core.groups))), self)
+        new._stands_for(self)
+        return new
+
     def pooled(self, min_rows: float, *, name: Name = "other") -> Self:
         """A copy in which all groups of fewer than `min_rows` rows are one group, called `name`.
 

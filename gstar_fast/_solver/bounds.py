@@ -104,8 +104,8 @@ class Curves:
     def between(cls, s: Smooth, low: float, high: float) -> Curves:
         """From one score to another; where one is infinite, the grid ends where rows do."""
         finite = bool(np.isfinite([low, high]).all())
-        used = np.flatnonzero(s.snapshot.rows[:2].sum(axis=(0, 1)))
-        edges = s.snapshot.edges
+        used = np.flatnonzero(s.counted.rows[:2].sum(axis=(0, 1)))
+        edges = s.counted.edges
         first, last = edges[max(used[0] - 1, 0)], edges[min(used[-1], len(edges) - 1)]
         low, high = (float(np.clip(end, first, last)) if np.isinf(end) else end for end in (low, high))
         seen = edges[(edges >= low) & (edges <= high)]

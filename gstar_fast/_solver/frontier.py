@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,12 +18,13 @@ from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.limits import check_criterion, warn_of_ratios
 from gstar_fast._question.question import Densities, ObjectiveLike, Question, check_confidence, name_of
-from gstar_fast._question.roles import Asked, ColumnsLike, roles_in
+from gstar_fast._question.roles import ColumnsLike
 from gstar_fast._question.tables import check_verb
 from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
 from gstar_fast._solver.mix import Mixture, blended, corners_of
 from gstar_fast._solver.promise.curve import promised_curve
@@ -33,7 +33,6 @@ from gstar_fast._solver.rates import rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
 from gstar_fast._solver.segments.frontier import frontier_by_segment
-from gstar_fast._solver.segments.roles import columns_told, of_protected, protected_sketch
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
 from gstar_fast._solver.solve import question_about
@@ -117,16 +116,15 @@ def frontier(
     weights = None if penalties is None else _checked_penalties(penalties)
     if isinstance(sketch, Mapping):
         return _sweep(None, criterion, weights, checked_densities(sketch), question)
-    roles = roles_in(sketch, question)
     look_at(sketch)
     warn_of_labels(sketch._core)
-    if roles is None:
-        return _by_group(sketch, criterion, question, by, weights)
-    if roles.by_segment:
+    cells = Cells.asked(sketch, question, wide=question.confidence is not None)
+    if question.smooth:
+        return _sweep(sketch, criterion, weights, question.density, question, cells)
+    if cells.by_segments:
         check_verb(question, "frontier by segment")
-        return Frontier(**frontier_by_segment(sketch, roles, criterion, question))
-    found = _by_group(protected_sketch(sketch, roles), criterion, question, by, weights)
-    return _of_protected(found, roles)
+        return Frontier(**frontier_by_segment(cells, criterion, question))
+    return _by_group(cells, criterion, question, by, weights)
 
 
 def check_traded(criterion: str, by: str) -> None:
@@ -140,15 +138,13 @@ def check_traded(criterion: str, by: str) -> None:
         raise refusal("penalised_sum", "criterion", value=criterion)
 
 
-def _by_group(sketch: Sketch, criterion: str, question: Question, by: str, penalties: Floats | None) -> Frontier:
+def _by_group(cells: Cells, criterion: str, question: Question, by: str, penalties: Floats | None) -> Frontier:
     """The frontier of thresholds by group."""
     added = CRITERION[criterion].form is Form.SUM
-    if question.smooth:
-        return _sweep(sketch, criterion, penalties, question.density, question)
     if question.confidence is not None:
-        return Frontier(**promised_curve(sketch, criterion, question, question.confidence, question.randomize))
+        return Frontier(**promised_curve(cells, criterion, question, question.confidence, question.randomize))
     swept_rates = tuple(map(SOLVER_RATES.index, CRITERION[criterion].rates))
-    search = prepare(sketch, question, swept=swept_rates)
+    search = prepare(cells, question, swept=swept_rates)
     check_groups(Question(limits=(CRITERION[criterion].limit(1.0),)), search.groups, has_rate(search.table.totals))
     active = [r for r in range(len(SOLVER_RATES)) if question.windows.set[r] or r in swept_rates]
     swept = np.array([r in swept_rates for r in active])
@@ -164,22 +160,12 @@ def _by_group(sketch: Sketch, criterion: str, question: Question, by: str, penal
     return _made(search, criterion, choices, gaps, proven_to, None, Traced.of(search, choices))
 
 
-def _of_protected(found: Frontier, asked: Asked) -> Frontier:
-    """The same points with the columns that their groups are made of."""
-    points = found._points
-    if isinstance(points, Listed):
-        return replace(found, _points=Listed(tuple(of_protected(result, asked) for result in points.results)))
-    assert isinstance(points, (Traced, TracedMixtures))
-    return replace(found, _points=replace(points, columns=columns_told(asked)))
-
-
 @dataclass(frozen=True)
 class Traced:
     """Points of a frontier by group as choices, of which results are made when they are asked for."""
 
     search: Search  # with the entries of the points alone
     numbers: Ints  # (points, K)
-    columns: Mapping[str, Any] = field(default_factory=dict)  # of a result
 
     @classmethod
     def of(cls, search: Search, choices: Ints) -> Traced:
@@ -190,7 +176,7 @@ class Traced:
         return cls(small, np.searchsorted(kept, entries) - small.table.start[:-1])
 
     def __getitem__(self, i: int, /) -> Result:
-        return replace(finish(self.search, self.numbers[i], "optimal", 0), **self.columns)
+        return finish(self.search, self.numbers[i], "optimal", 0)
 
     def between(self, i: int, share: float) -> Result:
         """Choices are not mixed."""
@@ -203,7 +189,6 @@ class TracedMixtures:
 
     search: Search  # with the entries of the corners alone
     mixtures: tuple[Mixture, ...]
-    columns: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, search: Search, mixtures: tuple[Mixture, ...]) -> TracedMixtures:
@@ -213,12 +198,11 @@ class TracedMixtures:
         return cls(search.only(kept), tuple(moved))
 
     def __getitem__(self, i: int, /) -> Result:
-        return replace(finish_mixture(self.search, self.mixtures[i]), **self.columns)
+        return finish_mixture(self.search, self.mixtures[i])
 
     def between(self, i: int, share: float) -> Result:
         """Both corners mixed."""
-        mixture = blended(self.mixtures[i], self.mixtures[i + 1], share)
-        return replace(finish_mixture(self.search, mixture), **self.columns)
+        return finish_mixture(self.search, blended(self.mixtures[i], self.mixtures[i + 1], share))
 
 
 def _made(
@@ -283,12 +267,17 @@ def _some_penalties(search: Search, criterion: str, swept: Bools, penalties: Flo
 
 
 def _sweep(
-    sketch: Sketch | None, criterion: str, penalties: Floats | None, density: Kind, question: Question
+    sketch: Sketch | None,
+    criterion: str,
+    penalties: Floats | None,
+    density: Kind,
+    question: Question,
+    cells: Cells | None = None,
 ) -> Frontier:
     """The paper's lambda sweep on smooth densities; two groups in one call of the backend."""
     assert penalties is not None, "a frontier of smooth densities was checked to have penalties"
     asked = replace(question, penalties={criterion: 1.0})
-    s = prepare_smooth(sketch, asked, density)
+    s = prepare_smooth(sketch, asked, density, cells=cells)
     p = s.problem
     weights = penalties[:, None] * (p.penalty > 0)
 

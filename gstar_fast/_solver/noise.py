@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
@@ -14,31 +13,30 @@ from gstar_fast._base.names import Name
 from gstar_fast._criteria import CRITERION, Form, Limit
 from gstar_fast._rates import SOLVER_RATES, Rate
 from gstar_fast._solver.answer.note import Note, has
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.snapshot import Snapshot
 
-Cells: TypeAlias = dict[Name, tuple[Floats, Floats]]  # sums of weights and of their squares, by group
+Sums: TypeAlias = dict[Name, tuple[Floats, Floats]]  # of weights and of their squares, by group
 
 NOISIEST = 16  # groups looked at; the others hardly widen the range
 PROMISE = ["confidence", "0.95", "", ""]
 
 
-def told_of_noise(result: Result, snapshot: Snapshot, named: Callable[[Name], Name] = lambda name: name) -> Result:
+def told_of_noise(result: Result, cells: Cells) -> Result:
     """The same result, with a note where one of its limits is below the gap that chance alone shows.
 
-    `named` is the group of `result.rates` that a group of the counts belongs to. Nothing is said of limits that are not
-    met, and of answers that are degenerate anyhow.
+    Nothing is said of limits that are not met, and of answers that are degenerate anyhow.
     """
     if not result.limits or result.verdict == "infeasible" or has(result.notes, "degenerate"):
         return result
-    cells = _effective(snapshot, named)
+    sums_of = _effective(cells)
     asks = (CRITERION[name].limit(value) for name, value in result.limits.items())
-    found = [one for limit in asks for one in _noises(result, limit, cells)]
+    found = [one for limit in asks for one in _noises(result, limit, sums_of)]
     told = [one for one in found if one.gap > one.allowed]
     if not told:
         return result
     name, rate, gap, _, group, rows, what = max(told, key=lambda one: one.gap - one.allowed)
-    what = f"effective {what}" if snapshot.weighted else what
+    what = f"effective {what}" if cells.weighted else what
     can_promise = result.density == "empirical" and not result.penalties
     ways = [f"more rows of {group!r}", "a wider limit", *([PROMISE] if can_promise else [])]
     limit = result.limits[name]
@@ -58,14 +56,14 @@ class Noise(NamedTuple):
     what: str  # the rows are
 
 
-def _noises(result: Result, limit: Limit, cells: Cells) -> list[Noise]:
+def _noises(result: Result, limit: Limit, sums_of: Sums) -> list[Noise]:
     """The noise of each rate that a limit is about; of their sum where the limit is on that."""
     gap = limit.gap()
     if gap is None:
         return []
     name, found = limit.criterion.name, []
     for rate in limit.criterion.rates:
-        groups, values, rows, errors = _errors(result, rate, cells)
+        groups, values, rows, errors = _errors(result, rate, sums_of)
         if len(groups) < 2:
             continue
         allowed = gap * float(values @ rows) / float(rows.sum()) if limit.form is Form.RATIO else gap
@@ -99,18 +97,14 @@ def chance_gap(errors: Floats) -> float:
     return float(2.0 * step * (height.sum() - 0.5 * (height[0] + height[-1])))
 
 
-def _effective(snapshot: Snapshot, named: Callable[[Name], Name]) -> Cells:
+def _effective(cells: Cells) -> Sums:
     """Sum of weights, and of their squares, of labels 0, 1 and unlabelled, by group."""
-    totals = snapshot.rows.sum(axis=2) * snapshot.weight_unit
-    squares = snapshot.squares.sum(axis=2) if snapshot.weighted else totals
-    out: Cells = {}
-    for k, name in enumerate(map(named, snapshot.groups)):
-        sums, powers = out.get(name, (0.0, 0.0))
-        out[name] = sums + totals[:, k], powers + squares[:, k]
-    return out
+    totals = cells.totals.astype(np.float64) * cells.weight_unit
+    squares: Floats = cells.by_group(cells.squares.sum(axis=2)) if cells.weighted else totals
+    return {name: (totals[:, k], squares[:, k]) for k, name in enumerate(cells.groups)}
 
 
-def _errors(result: Result, rate: Rate, cells: Cells) -> tuple[list[Name], Floats, Floats, Floats]:
+def _errors(result: Result, rate: Rate, sums_of: Sums) -> tuple[list[Name], Floats, Floats, Floats]:
     """Groups that have the rate, its values, effective rows behind them, and standard errors as if all had the same.
 
     The errors of a mean of two shares add up in squares, and the smaller of both cells counts as its rows.
@@ -118,13 +112,13 @@ def _errors(result: Result, rate: Rate, cells: Cells) -> tuple[list[Name], Float
     groups = [name for name, rates in result.rates.items() if getattr(rates, rate.name) is not None]
     at = np.array([getattr(result.rates[name], rate.name) for name in groups], dtype=np.float64)
     if len(rate.shares) > 1:
-        parts = [_errors(result, SOLVER_RATES[r], cells) for r in rate.parts]
+        parts = [_errors(result, SOLVER_RATES[r], sums_of) for r in rate.parts]
         places = [[own.index(name) for name in groups] for own, _, _, _ in parts]
         found = [(rows[place], errors[place]) for (_, _, rows, errors), place in zip(parts, places, strict=True)]
         each, errors = zip(*found, strict=True)
         return groups, at, np.minimum(*each), np.hypot(*errors) / 2.0
     labels = list(rate.labels)
-    sums = (cells[name] for name in groups)
+    sums = (sums_of[name] for name in groups)
     n = np.array([float(all_[labels].sum()) ** 2 / float(squares[labels].sum()) for all_, squares in sums])
     common = (float(at @ n) + 1.0) / (float(n.sum()) + 2.0)
     return groups, at, n, np.sqrt(common * (1.0 - common) / n)

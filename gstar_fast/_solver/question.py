@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 
-from gstar_fast._base.arrays import Bools
+from gstar_fast._base.arrays import Bools, Ints
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._base.warn import warn
 from gstar_fast._criteria import CRITERION, TOLERANCE
 from gstar_fast._question.question import Question
-from gstar_fast._rates import SOLVER_RATES
+from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.cells import Cells
 from gstar_fast.errors import MissingClassWarning
 
 
@@ -68,6 +69,43 @@ def scale_of(question: Question, n_negative: int, n_positive: int) -> Scale:
     rounded_fp, rounded_fn = round(whole_fp * shrink), round(whole_fn * shrink)
     slack = float(Fraction(n_negative + n_positive) / (unit * shrink))
     return Scale(rounded_fp, rounded_fn, float(unit * shrink), slack)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A question about counts, checked: what every search begins with."""
+
+    cells: Cells
+    question: Question
+    totals: Ints  # (3, A) rows of each label and group
+    scale: Scale
+    has: Bools  # (5, A) which groups have the rows that each rate needs
+    notes: tuple[Note, ...]
+
+    @classmethod
+    def of(cls, cells: Cells, question: Question) -> Problem:
+        """Raise where a rate that is asked about needs rows that fewer than two groups have."""
+        problem = cls.unchecked(cells, question)
+        notes = (*cells.notes, *check_groups(question, cells.groups, problem.has))
+        return replace(problem, notes=notes)
+
+    @classmethod
+    def resampled(cls, cells: Cells, question: Question) -> Problem | None:
+        """The same for rows that were drawn; None where too few are left to ask."""
+        totals = cells.totals
+        has, labelled = has_rate(totals), totals[:2].sum(axis=1)
+        if not labelled.any() or (question.balanced and not labelled.all()):
+            return None
+        if len(cells.groups) > 1 and any(has[r].sum() < 2 for _, r in compared_rates(question)):
+            return None
+        return cls.unchecked(cells, question)
+
+    @classmethod
+    def unchecked(cls, cells: Cells, question: Question) -> Problem:
+        """The same for a question that was checked on these groups."""
+        totals = cells.totals
+        scale = scale_of(question, int(totals[0].sum()), int(totals[1].sum()))
+        return cls(cells, question, totals, scale, has_rate(totals), ())
 
 
 def check_several(question: Question, groups: Sequence[Name]) -> None:

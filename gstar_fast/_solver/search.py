@@ -13,19 +13,18 @@ import numpy as np
 from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
-from gstar_fast._base.arrays import Bools, Values
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
 from gstar_fast._criteria import TOLERANCE
 from gstar_fast._question.question import Question
-from gstar_fast._rates import SOLVER_RATES, has_rate
-from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.answer.parts import Slack
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.degenerate import cautions
 from gstar_fast._solver.promise.effective import effective_rows
-from gstar_fast._solver.question import Scale, check_groups, scale_of
+from gstar_fast._solver.question import Problem, Scale
 from gstar_fast._solver.rates import Outcome, rates_at
-from gstar_fast._solver.snapshot import Snapshot
 
 STEPS = 100_000  # slacks are whole numbers of 1e-5, so that the one in the message is the one that was used
 BOXES = 20_000  # for one slack; there are 17 of them
@@ -34,28 +33,23 @@ Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Search:
-    """A problem ready for a backend, and the way back from its numbers to thresholds."""
+class Search(Problem):
+    """A question about thresholds by group ready for a backend, and the way back from its numbers to thresholds."""
 
-    snapshot: Snapshot
-    question: Question
-    scale: Scale
     table: Table
     arrays: Arrays
-    has: Bools  # (5, K) which groups have the rows each rate needs
-    notes: tuple[Note, ...]
 
     @property
     def groups(self) -> tuple[Name, ...]:
-        return self.snapshot.groups
+        return self.cells.groups
 
     @property
     def n_candidates(self) -> int:
-        return int(self.snapshot.rows.shape[2])
+        return int(self.cells.rows.shape[2])
 
     def thresholds(self, entries: Ints) -> Floats:
         """Thresholds that entries of the arrays stand for."""
-        return self.snapshot.thresholds(self.table.candidate[entries])
+        return self.cells.thresholds(self.table.candidate[entries])
 
     def accepted(self, numbers: Ints) -> Ints:
         return self.table.accepted[:, self.table.start[:-1] + numbers]
@@ -71,73 +65,50 @@ class Search:
         )
         p = self.arrays
         arrays = replace(p, start=start, cost=p.cost[entries], distance=p.distance[entries], rates=p.rates[:, entries])
-        return replace(self, snapshot=self.snapshot.summed(), table=table, arrays=arrays)
+        return replace(self, cells=self.cells.summed(), table=table, arrays=arrays)
 
     def asked(self, question: Question, shared: bool = False, certain: bool = False) -> Search:
         """Another question about the same rows, at the same prices."""
-        of = self.snapshot, question, self.table.totals, self.scale, self.has, self.notes
-        return lay_out(*of, shared=shared, certain=certain)
+        return lay_out(replace(self, question=question), shared=shared, certain=certain)
 
     def cautions(self, after: Outcome, before: Outcome, unified: bool = False, can_mix: bool = False) -> list[Note]:
         """Notes on an outcome that hardly decides."""
-        totals, scale, question = self.table.totals, self.scale, self.question
-        asked = self.groups, after, before, totals, scale, question
-        return cautions(*asked, effective=lambda: effective_rows(self.snapshot), unified=unified, can_mix=can_mix)
+        asked = self.groups, after, before, self.totals, self.scale, self.question
+        return cautions(*asked, effective=lambda: effective_rows(self.cells), unified=unified, can_mix=can_mix)
 
 
 def prepare(
-    sketch: Sketch,
-    question: Question,
-    swept: tuple[int, ...] = (),
-    shared: bool = False,
-    certain: bool = False,
-    wide: bool = False,
+    cells: Cells, question: Question, swept: tuple[int, ...] = (), shared: bool = False, certain: bool = False
 ) -> Search:
     """Count what every candidate accepts, and lay out the rates that matter.
 
     `swept` are rates wanted besides those asked for; `shared` keeps all candidates of all groups; `certain` adds those
-    whose tpr, fpr and selection rate are known for any rows (`with_certain`); `wide` is about memory, see
-    `Snapshot.of`.
+    whose tpr, fpr and selection rate are known for any rows (`with_certain`).
     """
-    snapshot = Snapshot.of(sketch, wide=shared or wide)
-    totals = snapshot.rows.sum(axis=2)
-    scale = scale_of(question, int(totals[0].sum()), int(totals[1].sum()))
-    has = has_rate(totals)
-    notes = [*snapshot.notes, *check_groups(question, snapshot.groups, has)]
-    return lay_out(snapshot, question, totals, scale, has, tuple(notes), swept, shared, certain)
+    return lay_out(Problem.of(cells, question), swept, shared, certain)
 
 
-def lay_out(
-    snapshot: Snapshot,
-    question: Question,
-    totals: Ints,
-    scale: Scale,
-    has: Bools,
-    notes: tuple[Note, ...] = (),
-    swept: tuple[int, ...] = (),
-    shared: bool = False,
-    certain: bool = False,
-) -> Search:
-    """What `prepare` does once the counts are there and checked."""
-    rows = snapshot.rows
+def lay_out(p: Problem, swept: tuple[int, ...] = (), shared: bool = False, certain: bool = False) -> Search:
+    """What `prepare` does once the question is checked."""
+    rows, scale = p.cells.rows, p.scale
     table: Table = every_candidate(rows, scale) if shared else room("solver").tabulate(rows, scale.fp, scale.fn)
     if certain:
         table = with_certain(table, rows.shape[2], scale)
-    windows, penalty = question.windows, question.penalty
+    windows, penalty = p.question.windows, p.question.penalty
     active = [r for r in range(len(SOLVER_RATES)) if windows.set[r] or penalty[r] > 0 or r in swept]
     arrays = Arrays(
         start=table.start,
         cost=table.cost,
         distance=np.abs(table.candidate - table.unified),
-        rates=rates_at(table.accepted, totals, table.start, active),
-        has=has[active].astype(np.uint8),
+        rates=rates_at(table.accepted, p.totals, table.start, active),
+        has=p.has[active].astype(np.uint8),
         limit=windows.most[active],
         ratio=windows.ratio[active],
         penalty=penalty[active],
         unit=scale.unit,
         total=windows.total,
     )
-    return Search(snapshot, question, scale, table, arrays, has, notes)
+    return Search(p.cells, p.question, p.totals, p.scale, p.has, p.notes, table, arrays)
 
 
 class Choice(NamedTuple):

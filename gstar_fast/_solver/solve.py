@@ -10,11 +10,12 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.limits import warn_of_ratios
 from gstar_fast._question.question import Densities, ObjectiveLike, Question
-from gstar_fast._question.roles import Asked, ColumnsLike, roles_in
+from gstar_fast._question.roles import ColumnsLike
 from gstar_fast._question.tables import check_verb
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.degenerate import warned
 from gstar_fast._solver.evidence.by_group import settled_by_group
 from gstar_fast._solver.finish import solved
@@ -25,11 +26,9 @@ from gstar_fast._solver.promise.choose import promised
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.segments.roles import of_protected, protected_sketch
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import solve_smooth
-from gstar_fast._solver.snapshot import Snapshot
-from gstar_fast._solver.spread import pooled_sketch, spread
+from gstar_fast._solver.spread import check_pooled, spread
 from gstar_fast._solver.words.gaps import with_gap_notes
 
 
@@ -165,23 +164,33 @@ def solve_question(sketch: Sketch | Densities, question: Question) -> Result:
     warn_of_ratios(question.limits)
     if isinstance(sketch, Mapping):
         return warned(_smooth(None, replace(question, density=checked_densities(sketch))))
-    roles = roles_in(sketch, question)
     look_at(sketch)
     warn_of_labels(sketch._core)
-    if roles is None:
-        return warned(_by_group(sketch, question), sketch)
-    if roles.by_segment:
-        return warned(_by_segment(sketch, question, roles), sketch)
-    return warned(of_protected(_by_group(protected_sketch(sketch, roles), question), roles), sketch)
+    return warned(_solved(sketch, question), sketch)
 
 
-def _by_segment(sketch: Sketch, question: Question, roles: Asked) -> Result:
-    answer = Answer(Snapshot.of(sketch), roles, question, question.monotone, question.cuts)
-    randomize = question.randomize
+def _solved(sketch: Sketch, question: Question) -> Result:
+    cells = Cells.asked(sketch, question, wide=question.unified or question.confidence is not None)
+    check_pooled(cells, question)
+    if question.smooth:
+        return spread(_smooth(sketch, question, cells), cells, question.min_rows)
+    if cells.by_segments:
+        return _by_segment(cells, question)
+    return spread(_by_group(cells, question), cells, question.min_rows)
+
+
+def _smooth(sketch: Sketch | None, question: Question, cells: Cells | None = None) -> Result:
+    """Thresholds on smooth densities; without a sketch the question has the densities."""
+    result = with_gap_notes(solve_smooth(sketch, question, cells))
+    return result if cells is None else told_of_noise(result, cells)
+
+
+def _by_segment(cells: Cells, question: Question) -> Result:
+    answer, randomize = Answer(cells, question), question.randomize
     seconds = math.inf if question.max_seconds is None else question.max_seconds
     result = with_gap_notes(answer.solved(randomize, question.evidence, seconds))
     if question.confidence is None:
-        return told_of_noise(result, answer.snapshot, roles.roles.protected)
+        return told_of_noise(result, cells)
     best = result
     if result.verdict == "unified":
         best = replace(answer.solved(randomize), evidence=result.evidence)
@@ -189,26 +198,10 @@ def _by_segment(sketch: Sketch, question: Question, roles: Asked) -> Result:
     return with_gap_notes(promised(asked, best, result))
 
 
-def _by_group(sketch: Sketch, question: Question) -> Result:
-    find = _smooth if question.smooth else _counted
-    if question.min_rows == 0:
-        return find(sketch, question)
-    sketch.digest()  # which the copy remembers too
-    sketch = sketch.copy()  # others may go on updating it
-    pooled, name = pooled_sketch(sketch, question)
-    return spread(find(pooled, question), sketch, pooled, name, question.min_rows)
-
-
-def _smooth(sketch: Sketch | None, question: Question) -> Result:
-    """Thresholds on smooth densities; without a sketch the question has the densities."""
-    result = with_gap_notes(solve_smooth(sketch, question))
-    return result if sketch is None else told_of_noise(result, Snapshot.of(sketch))
-
-
-def _counted(sketch: Sketch, question: Question) -> Result:
+def _by_group(cells: Cells, question: Question) -> Result:
     """Thresholds on the counts."""
     unified, randomize, level = question.unified, question.randomize, question.confidence
-    search = prepare(sketch, question, shared=unified, wide=level is not None)
+    search = prepare(cells, question, shared=unified)
     best = result = solved(search, unified, randomize, question.max_seconds)
     if question.evidence > 0 and not unified and not question.penalties:
         result = settled_by_group(search, best, question.evidence)
@@ -217,5 +210,5 @@ def _counted(sketch: Sketch, question: Question) -> Result:
     else:
         best = result = with_gap_notes(result)
     if level is None:
-        return told_of_noise(result, search.snapshot)
+        return told_of_noise(result, cells)
     return with_gap_notes(promised(AskedByGroup.of(search, best, level, unified, randomize), best, result))

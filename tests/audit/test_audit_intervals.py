@@ -26,7 +26,8 @@ from gstar_fast._audit.metrics import shares_of, values_of
 from gstar_fast._audit.replicates import affordable, solve_again, solved
 from gstar_fast._criteria import MEASURED, Form
 from gstar_fast._question.question import Question
-from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.cells import Cells
+from gstar_fast._solver.question import Problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
 
@@ -264,9 +265,9 @@ def test_counts_are_solved_as_solve_does(backend, rows, limit, unified, balanced
         result = gf.solve(
             sketch, **asked, unified=unified, objective="balanced_error" if balanced else "error", evidence=0
         )
-        snapshot = Snapshot.of(sketch)
+        snapshot = Cells.of(sketch)
         objective = Question.of(**asked, objective="balanced_error" if balanced else "error")
-        found = solved(snapshot, objective, unified)
+        found = solved(Problem.unchecked(snapshot, objective), unified)
         if result.verdict == "infeasible":
             assert found is None
         else:
@@ -347,7 +348,7 @@ def test_many_groups_get_fewer_replicates_before_they_get_none(monkeypatch):
     """Ten are enough for what to expect on new rows, though not for the ends of an interval."""
     sketch = many_groups(40, 20_000, bins=1024)
     result = gf.solve(sketch, limits={"equalized_odds": 0.05})
-    snapshot = Snapshot.of(sketch)
+    snapshot = Cells.of(sketch)
     assert affordable(result, snapshot) >= 100
     assert all(e.low is not None for e in gf.audit(result, sketch).thresholds.values())
     monkeypatch.setattr(replicates, "WORK", 30 * snapshot.rows.size)
@@ -396,13 +397,19 @@ def test_expected_gap_on_new_rows_is_nearer_the_truth_than_the_gap_found():
     """Thresholds found on a sample meet the limit there, on the population not quite; the audit says so beforehand."""
     table = datasets.paper_synthetic(rows=1_000_000, seed=9)
     sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=256)
-    whole, random = Snapshot.of(sketch), np.random.default_rng(1)
+    whole, random = Cells.of(sketch), np.random.default_rng(1)
     best = gf.solve(sketch, limits={"equalized_odds": 0.02})
     objective = Question.of(limits=best.limits)
     gaps = []
     for trial in range(60):
         sample = dataclasses.replace(whole, rows=random.poisson(whole.rows / 500))
-        thresholds = dict(zip(whole.groups, sample.thresholds(solved(sample, objective, False)).tolist(), strict=True))
+        thresholds = dict(
+            zip(
+                whole.groups,
+                sample.thresholds(solved(Problem.unchecked(sample, objective), False)).tolist(),
+                strict=True,
+            )
+        )
         result = dataclasses.replace(best, thresholds=thresholds)
         expected = (
             solve_again(result, sample, 100, trial).expected(result, sample, 10**12, trial)["equalized_odds"].mean

@@ -14,7 +14,8 @@ from gstar_fast._audit.new_rows import NewRows, clearly_over, new_rows_of
 from gstar_fast._audit.replicates import solve_again, solved
 from gstar_fast._criteria import MEASURED
 from gstar_fast._question.question import Question
-from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.cells import Cells
+from gstar_fast._solver.question import Problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
 
@@ -30,12 +31,12 @@ def synthetic(rows, bins=256):
 def test_nine_of_ten_samples_stay_under_the_value_and_their_mean_is_the_mean():
     """Samples of a known population: thresholds found on 600 rows, looked at on 300 new ones."""
     sketch = synthetic(400_000, bins=64)
-    whole, best, random = Snapshot.of(sketch), gf.solve(sketch, limits=ODDS), np.random.default_rng(5)
+    whole, best, random = Cells.of(sketch), gf.solve(sketch, limits=ODDS), np.random.default_rng(5)
     objective = Question.of(limits=ODDS)
     seen, expected, population = [], [], []
     for trial in range(60):
         here, new = (dataclasses.replace(whole, rows=random.poisson(whole.rows * (n / 400_000))) for n in (600, 300))
-        candidates = solved(here, objective, False)
+        candidates = solved(Problem.unchecked(here, objective), False)
         thresholds = dict(zip(whole.groups, here.thresholds(candidates).tolist(), strict=True))
         result = dataclasses.replace(best, thresholds=thresholds)
         again = solve_again(result, here, 40, trial)
@@ -56,7 +57,7 @@ def accepted_of(snapshot, candidates):
 
 def test_an_accepted_share_of_a_replicate_needs_no_replicate_of_all_bins():
     """The short way, one Poisson count for a cell, has the mean and the tenth of drawing every bin."""
-    snapshot = Snapshot.of(synthetic(2_000))
+    snapshot = Cells.of(synthetic(2_000))
     totals, random = snapshot.rows.sum(axis=2), np.random.default_rng(0)
     candidates = np.array([100, 140])
     accepted = accepted_of(snapshot, candidates)
@@ -127,7 +128,7 @@ def test_a_sample_too_small_to_have_a_gap_promises_none():
 
 
 def test_few_replicates_still_give_many_samples(monkeypatch):
-    snapshot = Snapshot.of(synthetic(3_000))
+    snapshot = Cells.of(synthetic(3_000))
     result = gf.solve(synthetic(3_000), limits=ODDS)
     drawn = []
     monkeypatch.setattr(new_rows, "gap_of", lambda *given: drawn.append(1) or gap_of(*given))

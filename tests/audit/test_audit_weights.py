@@ -9,6 +9,7 @@ from scipy import stats
 
 import gstar_fast as gf
 from gstar_fast._question.question import Question
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.promise.beliefs import Known
 from gstar_fast._solver.search import prepare
 
@@ -195,7 +196,7 @@ def test_certificates_are_those_of_effective_rows(backend, kind):
 def test_promises_rest_on_the_effective_rows_of_each_threshold(backend, kind):
     scores, labels, groups = drawn()
     weights = weights_of(kind, scores)
-    known = Known.of(prepare(counted(weights), Question.of(limits=ODDS), wide=True))
+    known = Known.of(prepare(Cells.of(counted(weights)), Question.of(limits=ODDS)))
     entries = known.search.thresholds(np.arange(len(known.search.table.candidate)))
     label = np.array([-1 if y is None else y for y in labels])
     for at in range(0, len(entries), 7):

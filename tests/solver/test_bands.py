@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast._backends import room
 from gstar_fast._question.question import Question
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.mix import corners_of, mix, mixed
 from gstar_fast._solver.search import prepare
 
@@ -237,10 +238,11 @@ def test_wilsons_bands_on_rows(backend):
         if any(len(np.unique(groups[labels == y])) < 2 for y in (0, 1)):
             continue
         limit, z = float(rng.choice([0.1, 0.3, 0.5])), float(rng.choice([0.0, 0.5, 1.0, 2.0]))
-        search = prepare(sketch_of(scores, labels, groups), Question.of(limits={"equalized_odds": limit}), certain=True)
+        cells = Cells.of(sketch_of(scores, labels, groups))
+        search = prepare(cells, Question.of(limits={"equalized_odds": limit}), certain=True)
         p = wilson_bands(search, z)
         numbers, *_ = room("solver").solve_limits(p, BOXES)
-        expected = tried(scores, labels, groups, search.snapshot.edges, limit, z)
+        expected = tried(scores, labels, groups, search.cells.edges, limit, z)
         assert p.cost[p.start[:-1] + numbers].sum() == expected
         some |= set(search.thresholds(p.start[:-1] + numbers).tolist()) & {-math.inf, math.inf}
     assert some == {-math.inf, math.inf}
@@ -252,7 +254,7 @@ def test_candidates_for_certain(backend):
     labels, groups = np.array([0, 0, 1, 0, 1, 1]), np.array(["a", "a", "a", "b", "b", "b"])
     sketch = gf.Sketch.from_rows(scores, labels, groups, bins=16)
     objective = Question.of(limits={"equalized_odds": 0.0})
-    plain, certain = prepare(sketch, objective), prepare(sketch, objective, certain=True)
+    plain, certain = prepare(Cells.of(sketch), objective), prepare(Cells.of(sketch), objective, certain=True)
     by_group = np.split(certain.thresholds(np.arange(len(certain.table.cost))), certain.table.start[1:-1])
     assert [(x[0], x[-1] == np.inf, np.isinf(x).sum()) for x in by_group] == [(-np.inf, True, 2), (-np.inf, False, 1)]
     assert all((np.diff(x) > 0).all() for x in by_group)

@@ -17,6 +17,7 @@ from gstar_fast._backends import interface, room
 from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.search import prepare
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
@@ -186,7 +187,7 @@ def test_randomised_frontier_is_scipys_at_every_gap(backend, seed, criterion, li
     asked = Question.of(limits=limits)
     swept = tuple(SOLVER_RATES.index(rate) for rate in CRITERION[criterion].rates)
     try:
-        p = prepare(sketch, asked, swept).arrays
+        p = prepare(Cells.of(sketch), asked, swept).arrays
         points = gf.frontier(sketch, criterion, limits=limits, randomize=True)
     except ValueError as error:
         if "needs two groups" not in str(error) and linear_program(p).status == 0:

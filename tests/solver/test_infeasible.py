@@ -11,6 +11,7 @@ import gstar_fast as gf
 from gstar_fast._backends.common.choices import allowed
 from gstar_fast._question.question import Question
 from gstar_fast._solver import search as searching
+from gstar_fast._solver.cells import Cells
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning"),  # few bins, to be quick
@@ -135,7 +136,7 @@ def cut_off(monkeypatch, limits):
     """What `solve` says out of boxes, where accepting everybody breaks a limit on accuracies."""
     best = gf.solve(hard(), limits=limits)
     monkeypatch.setattr(searching, "BOX_LIMIT", 1)
-    search = searching.prepare(hard(), Question.of(limits=limits))
+    search = searching.prepare(Cells.of(hard()), Question.of(limits=limits))
     assert not allowed(search.arrays, np.zeros(2, dtype=np.int64)), "accepting everybody breaks the limit"
     choice = searching.choose(search)
     assert choice.numbers is None

@@ -70,7 +70,7 @@ def test_no_part_of_a_result_is_a_function(name):
     found = [one for one in parts(result, set()) if callable(one) or isinstance(one, types.ModuleType)]
     assert found == []
     kinds = {type(one).__name__ for one in parts(result, set())}
-    assert not kinds & {"Sketch", "Search", "SegmentSearch", "Snapshot", "Table"}
+    assert not kinds & {"Sketch", "Search", "SegmentSearch", "Cells", "Table"}
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.cells import cells_of, problem_of
 
 import gstar_fast as gf
 from gstar_fast._backends import room
@@ -14,14 +15,13 @@ from gstar_fast._criteria import CRITERION, Criterion, Form, Limit
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Roles, part
 from gstar_fast._rates import RATE, has_rate
-from gstar_fast._solver.question import scale_of
+from gstar_fast._solver.question import Problem
 from gstar_fast._solver.rates import gaps_of, rates_of
 from gstar_fast._solver.segments.certificate import Cut, Leaf, certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
-from gstar_fast._solver.segments.problem import SegmentCounts, lay_out, loosened, prepare
+from gstar_fast._solver.segments.problem import lay_out, loosened
 from gstar_fast._solver.segments.proof import decode, encode
 from gstar_fast._solver.segments.solve import choose_by_segment, mix_by_segment
-from gstar_fast._solver.snapshot import Snapshot
 from tests.helpers.segment_oracle import least_cost
 
 pytestmark = pytest.mark.filterwarnings(
@@ -38,7 +38,6 @@ CRITERIA = (
     "accuracy_parity",
     "balanced_accuracy_parity",
 )
-BY_SEGMENT = Roles((0,), (1,))
 
 
 def random_question(rng):
@@ -63,17 +62,14 @@ def random_question(rng):
 
 def asked(rows, limits, costs=(1, 1), balanced=False, order=None):
     objective = Question.of(limits=limits, objective={"fp": costs[0], "fn": costs[1], "balanced": balanced})
-    rows = np.asarray(rows, dtype=np.int64)
-    counts = SegmentCounts.dense(tuple(range(rows.shape[1])), tuple(range(rows.shape[2])), rows)
-    totals = counts.totals
-    scale = scale_of(objective, int(totals[0].sum()), int(totals[1].sum()))
-    return lay_out(counts, objective, scale, has_rate(totals), order), order
+    return lay_out(Problem.unchecked(cells_of(rows), objective), order), order
 
 
 def chosen_cost(search, best):
     """What a choice costs, counted from the rows; checks that it meets the limits and its order."""
     candidates = search.candidates(best.numbers)
-    accepted, totals = search.accepted(candidates), search.counts.totals
+    cells, totals = search.cells, search.totals
+    accepted = cells.by_group(cells.accepted([{t: 1.0} for t in candidates.tolist()]))
     gaps = gaps_of(rates_of(accepted, totals), has_rate(totals))
     for name, limit in search.question.bounds.items():
         if name in gaps:
@@ -103,7 +99,7 @@ def test_the_best_choice_and_the_best_mixture_are_those_of_highs(backend):
     for _ in range(120 if backend == "native" else 40):
         search, order = random_question(rng)
         prices, limits = (search.scale.fp, search.scale.fn), search.question.bounds
-        expected = least_cost(search.counts.rows, prices, limits, whole=True, order=order)
+        expected = least_cost(search.cells.dense(), prices, limits, whole=True, order=order)
         best = room("segments").choose(search.arrays, 20_000)
         assert best.finished
         assert (best.numbers[0] < 0) == (expected is None)
@@ -112,7 +108,7 @@ def test_the_best_choice_and_the_best_mixture_are_those_of_highs(backend):
             without += 1
         else:
             assert chosen_cost(search, best) == pytest.approx(expected, rel=1e-7)
-        least = least_cost(search.counts.rows, prices, limits, whole=False, order=order)
+        least = least_cost(search.cells.dense(), prices, limits, whole=False, order=order)
         mix = room("segments").mix(search.nominal())
         assert (mix is None) == (least is None)
         if mix is not None:
@@ -173,7 +169,7 @@ def test_a_search_cut_short_says_so_and_its_bound_holds(backend):
             certificate_of(search, best)
     assert stopped > 3
     _, _, _, _, sketch = random_sketch()
-    late = choose_by_segment(Snapshot.of(sketch), BY_SEGMENT, Question.of(limits={"equalized_odds": 0.0}), seconds=0.0)
+    late = choose_by_segment(problem_of(sketch, Question.of(limits={"equalized_odds": 0.0})), seconds=0.0)
     assert not late.finished
     assert late.bound <= late.cost / late.search.scale.unit
 
@@ -185,7 +181,7 @@ def test_bounds_of_one_rate_are_held_as_by_highs(backend):
     without = proved = 0
     for n in range(60 if backend == "native" else 20):
         search, order = random_question(rng)
-        many, given, bounds = len(search.counts.protected), [], []
+        many, given, bounds = len(search.cells.groups), [], []
         for name in rng.choice(list(kinds), size=2, replace=False).tolist():
             form, low = [(Form.BOUND, 0.0), (Form.TOTAL, 0.1)][rng.integers(2)], float(rng.choice([0.1, 0.4, 0.6]))
             least, most = (low, 1.0) if rng.random() < 0.5 else (form[1], low + 0.2)
@@ -195,8 +191,8 @@ def test_bounds_of_one_rate_are_held_as_by_highs(backend):
             bounds += [(kinds[name], a, least, most) for a in some]
         gaps = search.question.limits if n % 3 else ()
         asked = replace(search.question, limits=(*gaps, *given))
-        search = lay_out(search.counts, asked, search.scale, search.has, order)
-        prices, rows = (search.scale.fp, search.scale.fn), search.counts.rows
+        search = lay_out(replace(search, question=asked), order)
+        prices, rows = (search.scale.fp, search.scale.fn), search.cells.dense()
         question = {"order": order, "bounds": bounds}
         of_gaps = {limit.criterion.name: limit.asked for limit in gaps}
         expected = least_cost(rows, prices, of_gaps, whole=True, **question)
@@ -229,14 +225,14 @@ def test_order_of_groups_and_segments_changes_nothing(backend, monotone):
     """Rows in any order give the same answer; other names for groups and segments the same error."""
     score, label, group, segment, sketch = random_sketch(1)
     objective = Question.of(limits={"equalized_odds": 0.01})
-    first = choose_by_segment(Snapshot.of(sketch), BY_SEGMENT, objective, monotone=monotone)
+    first = choose_by_segment(problem_of(sketch, objective, monotone=monotone))
     shuffled = np.random.default_rng(0).permutation(len(score))
     again = gf.Sketch.from_rows(score[shuffled], label[shuffled], [group[shuffled], segment[shuffled]], bins=64)
-    second = choose_by_segment(Snapshot.of(again), BY_SEGMENT, objective, monotone=monotone)
+    second = choose_by_segment(problem_of(again, objective, monotone=monotone))
     assert second.candidates == first.candidates
     renamed = np.array([2, 1, 0] if monotone else [1, 2, 0])[segment]
     other = gf.Sketch.from_rows(score, label, [renamed, 1 - group], bins=64)
-    third = choose_by_segment(Snapshot.of(other), Roles((1,), (0,)), objective, monotone=monotone)
+    third = choose_by_segment(problem_of(other, objective, Roles((1,), (0,)), monotone=monotone))
     assert third.cost == first.cost
     assert third.finished
     assert first.finished
@@ -247,7 +243,7 @@ def test_finer_bins_are_never_worse(backend):
     rng = np.random.default_rng(24)
     for _ in range(25):
         search, _ = random_question(rng)
-        rows = search.counts.rows
+        rows = search.cells.dense()
         coarse = np.concatenate([rows[..., :1], rows[..., 1:-1].sum(axis=3, keepdims=True), rows[..., -1:]], axis=3)
         objective = search.question
         of_coarse, _ = asked(coarse, objective.bounds, objective.costs, objective.balanced)
@@ -262,7 +258,7 @@ def test_finer_bins_are_never_worse(backend):
 
 def test_looser_limits_are_never_worse(backend):
     _, _, _, _, sketch = random_sketch(2)
-    search = prepare(Snapshot.of(sketch), BY_SEGMENT, Question.of(limits={"equalized_odds": 0.0}))
+    search = lay_out(problem_of(sketch, Question.of(limits={"equalized_odds": 0.0})))
     costs = [
         chosen_cost(search, room("segments").choose(search.arrays, 20_000))
         if slack == 0
@@ -286,11 +282,11 @@ def test_segments_that_are_the_groups_cost_what_today_costs(backend):
     for limits in ({"equalized_odds": 0.03}, {"demographic_parity": 0.01, "equal_opportunity": 0.05}):
         today = gf.solve(sketch, limits=limits)
         objective = Question.of(limits=limits)
-        here = choose_by_segment(Snapshot.of(sketch), Roles((0,), (0,)), objective)
+        here = choose_by_segment(problem_of(sketch, objective, Roles((0,), (0,))))
         assert here.finished
         assert here.cost / here.search.scale.unit == pytest.approx(today.error, abs=1e-12)
         mixed = gf.solve(sketch, limits=limits, randomize=True)
-        mixture = mix_by_segment(Snapshot.of(sketch), Roles((0,), (0,)), objective)
+        mixture = mix_by_segment(problem_of(sketch, objective, Roles((0,), (0,))))
         assert mixture.best[1].value == pytest.approx(mixed.error, abs=1e-9)
 
 
@@ -300,22 +296,21 @@ def test_no_segment_is_one_threshold_for_all(backend):
     limits = {"equalized_odds": 0.05}
     whole = gf.Sketch.from_rows(*random_sketch(4)[:3], bins=64)
     unified = gf.solve(whole, limits=limits, unified=True)
-    here = choose_by_segment(Snapshot.of(sketch), Roles((0,), ()), Question.of(limits=limits))
-    assert here.search.counts.segments == ("",)
+    here = choose_by_segment(problem_of(sketch, Question.of(limits=limits), Roles((0,), ())))
+    assert here.search.cells.segments == ("",)
     assert here.cost / here.search.scale.unit == pytest.approx(unified.error, abs=1e-12)
 
 
 def test_monotone_is_the_better_of_two_orders_and_never_better_than_free(backend):
     _, _, _, _, sketch = random_sketch(5)
-    snapshot, objective = Snapshot.of(sketch), Question.of(limits={"equal_opportunity": 0.02})
-    free = choose_by_segment(snapshot, BY_SEGMENT, objective)
-    monotone = choose_by_segment(snapshot, BY_SEGMENT, objective, monotone=True)
+    objective = Question.of(limits={"equal_opportunity": 0.02})
+    free, monotone = (choose_by_segment(problem_of(sketch, objective, monotone=m)) for m in (False, True))
     steps = np.diff(monotone.candidates)
     assert np.all(steps >= 0) or np.all(steps <= 0)
     assert free.cost <= monotone.cost
     costs = [int(s.arrays.cost[s.arrays.start[:-1] + b.numbers].sum()) for s, b in monotone.parts]
     assert monotone.cost == min(costs)
-    mixtures = [mix_by_segment(snapshot, BY_SEGMENT, objective, monotone=m).best[1].value for m in (False, True)]
+    mixtures = [mix_by_segment(problem_of(sketch, objective, monotone=m)).best[1].value for m in (False, True)]
     assert mixtures[0] <= mixtures[1] + 1e-12
     assert mixtures[1] <= monotone.cost / monotone.search.scale.unit + 1e-9
 
@@ -333,8 +328,8 @@ def test_weighted_rows_and_parts_of_names(backend):
         bins=64,
     )
     roles, objective = Roles((0, 1), (2,)), Question.of(limits={"equal_opportunity": 0.05})
-    one, two = (choose_by_segment(Snapshot.of(s), roles, objective) for s in (sketch, repeated))
-    assert one.search.counts.protected == ((0, 0), (0, 1), (1, 0), (1, 1))
+    one, two = (choose_by_segment(problem_of(s, objective, roles)) for s in (sketch, repeated))
+    assert one.search.cells.groups == ((0, 0), (0, 1), (1, 0), (1, 1))
     assert one.cost / one.search.scale.unit == pytest.approx(two.cost / two.search.scale.unit, abs=1e-12)
     assert part(("a", 1, "b"), (2,)) == "b"
     assert part("a", (0,)) == "a"
@@ -348,7 +343,7 @@ def test_every_answer_has_a_proof_that_holds(backend):
     kinds = set()
     for _ in range(60):
         search, _ = random_question(rng)
-        rows = search.counts.rows.tolist()
+        rows = search.cells.dense().tolist()
         certificate = certificate_of(search, room("segments").choose(search.arrays, 20_000))
         kinds |= {type(step) for step in certificate.steps} | {certificate.choice is None, certificate.first is None}
         assert check(certificate, rows) is None
@@ -361,9 +356,9 @@ def test_every_answer_has_a_proof_that_holds(backend):
 def proven(limits=None, monotone=False):
     _, _, _, _, sketch = random_sketch(7, segments=4)
     objective = Question.of(limits={"equalized_odds": 0.004} if limits is None else limits)
-    choice = choose_by_segment(Snapshot.of(sketch), BY_SEGMENT, objective, monotone=monotone)
+    choice = choose_by_segment(problem_of(sketch, objective, monotone=monotone))
     certificates = tuple(certificate_of(*part) for part in choice.parts)
-    rows = choice.search.counts.rows.tolist()
+    rows = choice.search.cells.dense().tolist()
     assert all(check(c, rows) is None for c in certificates)
     return certificates[0], rows
 
@@ -421,7 +416,7 @@ def test_a_proof_that_claims_more_is_rejected():
     assert "fall along" in check(replace(certificate, choice=(9, 5, 9, 9)), rows)
     _, _, _, _, sketch = random_sketch(7, segments=4)
     objective = Question.of(limits={"equalized_odds": 0.004})
-    mixed = mix_by_segment(Snapshot.of(sketch), BY_SEGMENT, objective)
+    mixed = mix_by_segment(problem_of(sketch, objective))
     search, mix = mixed.best
     certificate = certificate_of_mix(search, mix)
     assert check(certificate, rows) is None
@@ -445,7 +440,7 @@ def test_the_table_does_not_grow_with_groups_times_segments():
     group, label = np.arange(30_000) % 100, rng.integers(0, 2, 30_000)
     sketch = gf.Sketch.from_rows(rng.normal(label + 0.01 * group), label, group)
     objective = Question.of(limits={"equalized_odds": 0.05})
-    search = prepare(Snapshot.of(sketch), Roles((0,), (0,)), objective)
-    table = [*vars(search.arrays).values(), *vars(search.counts).values(), search.candidate, search.last]
+    search = lay_out(problem_of(sketch, objective, Roles((0,), (0,))))
+    table = [*vars(search.arrays).values(), *vars(search.cells).values(), search.candidate, search.last]
     assert sum(getattr(array, "nbytes", 0) for array in table) < 50e6
     assert len(search.arrays.values) <= 2 * len(search.arrays.cost)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gstar_fast as gf
-from gstar_fast._solver.snapshot import SOLVING_BYTES
+from gstar_fast._solver.cells import SOLVING_BYTES
 
 LIMITS = {"equalized_odds": 0.9}
 N_GROUPS, BINS = 20, 4096

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.cells import cells_of
 from scipy import stats
 
 import gstar_fast as gf
@@ -15,11 +16,11 @@ from gstar_fast._question.question import Question
 from gstar_fast._rates import has_rate
 from gstar_fast._solver.promise import curve
 from gstar_fast._solver.promise.chance import Beliefs, chance
-from gstar_fast._solver.question import scale_of
+from gstar_fast._solver.question import Problem
 from gstar_fast._solver.rates import gaps_of, rates_of
 from gstar_fast._solver.segments.certificate import Leaf, certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
-from gstar_fast._solver.segments.problem import SegmentCounts, lay_out
+from gstar_fast._solver.segments.problem import lay_out
 from tests.helpers.segment_oracle import least_cost
 
 pytestmark = pytest.mark.filterwarnings(
@@ -48,9 +49,7 @@ def question(rng):
     order = [None, None, "rising", "falling"][rng.integers(4)]
     prices = {"fp": 1, "fn": (1, 5)[rng.integers(2)], "balanced": bool(rng.random() < 0.2)}
     objective = Question.of(limits=limits, objective=prices)
-    counts = SegmentCounts.dense(tuple(range(n_groups)), tuple(range(m)), rows.astype(np.int64))
-    scale = scale_of(objective, *counts.totals[:2].sum(axis=1).tolist())
-    return lay_out(counts, objective, scale, has_rate(counts.totals), order), order
+    return lay_out(Problem.unchecked(cells_of(rows), objective), order), order
 
 
 def test_segments_are_those_of_highs_and_their_proofs_hold(backend):
@@ -60,18 +59,20 @@ def test_segments_are_those_of_highs_and_their_proofs_hold(backend):
     for _ in range(30 if backend == "native" else 12):
         search, order = question(rng)
         prices, limits = (search.scale.fp, search.scale.fn), search.question.bounds
-        rows = search.counts.rows.tolist()
+        rows = search.cells.dense().tolist()
         best = room("segments").choose(search.arrays, 20_000)
-        expected = least_cost(search.counts.rows, prices, limits, whole=True, order=order)
+        expected = least_cost(search.cells.dense(), prices, limits, whole=True, order=order)
         assert best.finished
         assert (best.numbers[0] < 0) == (expected is None)
         assert check(certificate_of(search, best), rows) is None
         branched += best.nodes > 1
         if expected is not None:
-            accepted, totals = search.accepted(search.candidates(best.numbers)), search.counts.totals
+            cells, totals = search.cells, search.totals
+            chosen = [{t: 1.0} for t in search.candidates(best.numbers).tolist()]
+            accepted = cells.by_group(cells.accepted(chosen))
             assert gaps_of(rates_of(accepted, totals), has_rate(totals))[SUM] <= limits[SUM] + 1e-12
             assert prices[0] * accepted[0].sum() + prices[1] * (totals[1] - accepted[1]).sum() == round(expected)
-        least = least_cost(search.counts.rows, prices, limits, whole=False, order=order)
+        least = least_cost(search.cells.dense(), prices, limits, whole=False, order=order)
         mix = room("segments").mix(search.nominal())
         assert (mix is None) == (least is None)
         if mix is not None:
@@ -157,12 +158,12 @@ def test_a_proof_may_not_spend_the_sum_twice():
             for s in certificate.steps
         ]
         if steps != list(certificate.steps):
-            refused += check(replace(certificate, steps=tuple(steps)), search.counts.rows.tolist()) is not None
+            refused += check(replace(certificate, steps=tuple(steps)), search.cells.dense().tolist()) is not None
         limits = tuple(
             one._replace(most=one.most + 0.4) if one.criterion.name == SUM else one for one in certificate.limits
         )
         if certificate.choice is None and certificate.steps != ():
-            refused += check(replace(certificate, limits=limits), search.counts.rows.tolist()) is not None
+            refused += check(replace(certificate, limits=limits), search.cells.dense().tolist()) is not None
     assert refused > 5
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gstar_fast._solver.evidence.rule import paired_z, settled
+from gstar_fast._solver.evidence.rule import paired_z, parts_again, settled
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.result import Result
@@ -13,12 +13,10 @@ from gstar_fast._solver.search import Search
 
 def settled_by_group(search: Search, best: Result, level: float) -> Result:
     """The best thresholds by group, or the unified one if there is no evidence against it."""
-    snapshot, table = search.snapshot, search.table
+    cells, table = search.cells, search.table
 
     def z() -> float:
-        each = ([(t, 1.0)] for t in best.thresholds.values()) if best.mixtures is None else best.mixtures.values()
-        parts = [[(int(np.searchsorted(snapshot.candidates, t)), w) for t, w in part] for part in each]
-        return paired_z(snapshot, parts, table.unified, search.scale)
+        return paired_z(cells, parts_again(cells, best), table.unified, search.scale)
 
     def unified() -> Result:
         starts = table.start[:-1].tolist()

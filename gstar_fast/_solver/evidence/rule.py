@@ -13,21 +13,21 @@ mean gaps on fresh rows stay within 1.1 times those of the unified threshold.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from statistics import NormalDist
 
+import numpy as np
+
+from gstar_fast._solver.cells import Cells, Parts
 from gstar_fast._solver.evidence.record import Evidence
 from gstar_fast._solver.question import Scale, is_met
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.words.table import is_weighted
 
 SLOPE, SHIFT, SPREAD = 1.1, -0.2, 0.5
 MOST_DIGITS = 9
-
-CandidateWeights = Iterable[tuple[int, float]]  # candidates of one group and their probabilities
 
 
 def needed_z(level: float, n_thresholds: int) -> float:
@@ -35,15 +35,21 @@ def needed_z(level: float, n_thresholds: int) -> float:
     return SLOPE * math.sqrt(n_thresholds) + SHIFT + SPREAD * NormalDist().inv_cdf(level)
 
 
-def paired_z(snapshot: Snapshot, parts: Sequence[CandidateWeights], unified: int, scale: Scale) -> float:
-    """The saving of candidates over the unified one, in standard errors; `parts` has the candidates of each group."""
-    squares = snapshot.squares if snapshot.weighted else None
+def parts_again(cells: Cells, result: Result) -> Parts:
+    """Thresholds of a result as candidates."""
+    each = ([(t, 1.0)] for t in result.thresholds.values()) if result.mixtures is None else result.mixtures.values()
+    return [{int(np.searchsorted(cells.candidates, t)): w for t, w in part} for part in each]
+
+
+def paired_z(cells: Cells, parts: Parts, unified: int, scale: Scale) -> float:
+    """The saving of candidates over the unified one, in standard errors."""
+    squares = cells.squares if cells.weighted else None
     gains, variances = [], []
-    for k, part in enumerate(map(list, parts)):
+    for k, part in enumerate(list(parts[j].items()) for j in cells.segment.tolist()):
         for low, high in pairwise(sorted({unified, *(candidate for candidate, _ in part)})):
             more = math.fsum([*(weight for candidate, weight in part if candidate <= low), -float(unified <= low)])
-            negative, positive = snapshot.rows[:2, k, low:high].sum(axis=1).tolist()
-            gains.append(more * (scale.fn * positive - scale.fp * negative) * snapshot.weight_unit)
+            negative, positive = cells.rows[:2, k, low:high].sum(axis=1).tolist()
+            gains.append(more * (scale.fn * positive - scale.fp * negative) * cells.weight_unit)
             if squares is not None:  # of the weights of these rows
                 negative, positive = squares[:2, k, low:high].sum(axis=1).tolist()
             variances.append(more**2 * (scale.fp**2 * negative + scale.fn**2 * positive))

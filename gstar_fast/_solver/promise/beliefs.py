@@ -84,9 +84,9 @@ class Known(Ground):
         question, table = search.question, search.table
         parts = rates_at(table.accepted, table.totals, table.start, [0, 1])
         certain = np.isinf(search.thresholds(np.arange(len(table.candidate))))
-        snapshot = search.snapshot
-        ground = question, search.groups, float(snapshot.n_rows.sum()), snapshot.weighted, active_rates(question)
-        return cls(*ground, effective_rows(snapshot), search, parts, certain, _effective_at(search))
+        cells = search.cells
+        ground = question, search.groups, float(cells.n_rows.sum()), cells.weighted, active_rates(question)
+        return cls(*ground, effective_rows(cells), search, parts, certain, _effective_at(search))
 
     def times(self, factor: float) -> Self:
         n_at = None if self.n_at is None else self.n_at * factor
@@ -190,14 +190,14 @@ class Known(Ground):
 
 def _effective_at(search: Search) -> Floats | None:
     """Effective rows behind `SHARES` at every entry; None without weights."""
-    snapshot, table = search.snapshot, search.table
-    if not snapshot.weighted:
+    cells, table = search.cells, search.table
+    if not cells.weighted:
         return None
     group = np.repeat(np.arange(len(search.groups)), np.diff(table.start))
-    squares = snapshot.squares
+    squares = cells.squares
     upward = np.cumsum(squares[:, :, ::-1], axis=2)[:, :, ::-1]
     accepted = np.concatenate([upward, np.zeros((*upward.shape[:2], 1))], axis=2)[:, group, table.candidate]
-    unit = snapshot.weight_unit
+    unit = cells.weight_unit
     hits = hits_of(table.accepted * unit, table.totals[:, group] * unit)
     return effective(*hits, *hits_of(accepted, squares.sum(axis=2)[:, group]))
 

@@ -112,7 +112,7 @@ def beliefs(known: Known, option: Option[Entries]) -> Beliefs:
 def option_of(known: Known, result: Result) -> Option[Entries]:
     """The thresholds of a result as an option."""
     search = known.search
-    candidates = search.snapshot.candidates
+    candidates = search.cells.candidates
     entries: list[int] = []
     weights: list[float] = []
     for k, name in enumerate(search.groups):

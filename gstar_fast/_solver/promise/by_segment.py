@@ -28,18 +28,20 @@ from gstar_fast._base.arrays import Floats, Ints
 from gstar_fast._criteria import TOLERANCE
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES, has_rate
+from gstar_fast._solver.cells import Cells, Parts
+from gstar_fast._solver.evidence.rule import parts_again
 from gstar_fast._solver.promise.beliefs import Ground, active_rates, matched, moments, of_two
 from gstar_fast._solver.promise.chance import PRIOR, Beliefs
 from gstar_fast._solver.promise.choose import Asked, Option, Worth
-from gstar_fast._solver.promise.effective import effective, hits_of, resampled
+from gstar_fast._solver.promise.effective import effective, effective_rows, hits_of, resampled
 from gstar_fast._solver.promise.planning import plan
 from gstar_fast._solver.promise.record import RowsNeeded
-from gstar_fast._solver.question import scale_of
+from gstar_fast._solver.question import Problem
 from gstar_fast._solver.rates import rates_of
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_again, parts_of
-from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, lay_out
-from gstar_fast._solver.segments.solve import ORDERS, choose_among, mix_among
+from gstar_fast._solver.segments.answer import Answer, parts_of
+from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
+from gstar_fast._solver.segments.solve import choose_among, mix_among
 
 SHARES = (0.75, 0.5, 0.25)  # of the limit: q, at z = 0
 WIDTHS = (0.5, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)  # standard errors: z, at q = 1
@@ -69,37 +71,34 @@ class Tried(NamedTuple):
 class SegmentsKnown(Ground):
     """Rates of protected groups, and the rows they rest on, at any thresholds by segment."""
 
-    counts: SegmentCounts
-    squares: SegmentCounts | None  # sums of squared weights instead of rows; None without weights
-    unit: float  # what one count stands for
+    cells: Cells
     searches: tuple[SegmentSearch, ...]  # one, or one for each order
     randomize: bool
 
     @classmethod
     def of(cls, answer: Answer, randomize: bool) -> SegmentsKnown:
-        snapshot, question = answer.snapshot, answer.question
-        counts = SegmentCounts.of(snapshot, answer.asked.roles)
-        searches = _searches(counts, answer)
-        ground = question, counts.protected, float(snapshot.n_rows.sum()), snapshot.weighted, active_rates(question)
-        unit = snapshot.weight_unit
-        return cls(*ground, answer.effective, counts, answer.squares, unit, searches, randomize)
+        cells, question = answer.cells, answer.question
+        searches = tuple(searches_of(Problem.unchecked(cells, question)))
+        ground = question, cells.groups, float(cells.n_rows.sum()), cells.weighted, active_rates(question)
+        return cls(*ground, effective_rows(cells), cells, searches, randomize)
 
     # ------------------------------------------------------------------------------------------------------- beliefs
 
-    def rates(self, parts: Parts, counts: SegmentCounts | None = None) -> Floats:
+    def rates(self, parts: Parts, cells: Cells | None = None) -> Floats:
         """All five rates, (5, A)."""
-        counts = self.counts if counts is None else counts
-        return rates_of(accepted_by(counts, parts, self.randomize).sum(axis=2), counts.totals)
+        cells = self.cells if cells is None else cells
+        return rates_of(cells.by_group(cells.accepted(parts)), cells.totals)
 
     def rows_at(self, parts: Parts) -> Floats:
         """Effective rows at some thresholds, (4, A): weights of accepted rows may be others than those of all."""
-        if self.squares is None:
+        cells = self.cells
+        if not cells.weighted:
             return self.n
-        weights, squares = (
-            hits_of(accepted_by(counts, parts, self.randomize).sum(axis=2) * unit, counts.totals * unit)
-            for counts, unit in ((self.counts, self.unit), (self.squares, 1.0))
+        squares, unit = cells.squares, cells.weight_unit
+        weights = hits_of(cells.by_group(cells.accepted(parts)) * unit, cells.totals * unit)
+        return effective(
+            *weights, *hits_of(cells.by_group(cells.accepted(parts, squares)), cells.by_group(squares.sum(axis=2)))
         )
-        return effective(*weights, *squares)
 
     def beliefs(self, parts: Parts, shift: Floats | None = None) -> Beliefs:
         """What is known at some thresholds; `shift` (5, A) is what new rows are expected to differ by."""
@@ -121,7 +120,7 @@ class SegmentsKnown(Ground):
                 a[i], b[i] = rates[r] * n[r] + PRIOR, (1 - rates[r]) * n[r] + PRIOR
             if everybody and SOLVER_RATES[r].falls:
                 sure[i] = 1.0
-        return Beliefs(a, b, sure, has_rate(self.counts.totals)[self.active])
+        return Beliefs(a, b, sure, has_rate(self.cells.totals)[self.active])
 
     def _moments(self, rates: Floats, n: Floats, r: int, parts: Parts) -> tuple[Floats, Floats]:
         """Mean and variance of a rate of each group, which n rows are behind.
@@ -132,16 +131,22 @@ class SegmentsKnown(Ground):
         mean, variance = moments(rates[r], n[r])
         if self.randomize:
             labels = list(SOLVER_RATES[r].labels)
-            total = np.maximum(self.counts.totals[labels].sum(axis=0), 1)
+            total = np.maximum(self.cells.totals[labels].sum(axis=0), 1)
             square = np.zeros(rates.shape[1])
             for j, part in enumerate(parts):
                 weight = np.array(list(part.values()))
-                taken = np.stack([self.counts.accepted(j, t)[labels].sum(axis=0) for t in part], axis=1)  # (A, parts)
+                taken = np.stack([self._taken(j, t)[labels].sum(axis=0) for t in part], axis=1)  # (A, parts)
                 least = np.minimum(taken[:, :, None], taken[:, None, :])
                 square += np.einsum("i,aij,j->a", weight, least, weight) / total
             spread = np.clip(square - rates[r] ** 2, 0.0, None) / np.maximum(rates[r] * (1 - rates[r]), 1e-12)
             variance = variance * np.minimum(spread, 1.0)
         return mean, variance
+
+    def _taken(self, j: int, candidate: int) -> Ints:
+        """Rows (3, A) of segment `j` that a candidate accepts."""
+        mine, out = self.cells.members[j], np.zeros(self.cells.totals.shape, dtype=np.int64)
+        out[:, self.cells.group[mine]] = self.cells.rows[:, mine, candidate:].sum(axis=2)
+        return out
 
     # ------------------------------------------------------------------------------------------------------- options
 
@@ -150,7 +155,7 @@ class SegmentsKnown(Ground):
         found, parts = [plain], plain.chosen.parts
         rates, n, apart = self.rates(parts), self.rows_at(parts), np.zeros(len(self.active))
         for i, r in enumerate(self.active):
-            has = has_rate(self.counts.totals)[r]
+            has = has_rate(self.cells.totals)[r]
             if of_two(r):
                 tpr, fpr = (moments(rates[part], n[part])[1] for part in (0, 1))
                 variance = (tpr + fpr) / 4
@@ -195,50 +200,47 @@ class SegmentsKnown(Ground):
 
     # ----------------------------------------------------------------------------------------------------- selection
 
-    def shift(self, option: Option[Tried], replicates: list[tuple[SegmentCounts, tuple[SegmentSearch, ...]]]) -> Floats:
+    def shift(self, option: Option[Tried], replicates: list[tuple[Cells, tuple[SegmentSearch, ...]]]) -> Floats:
         """What new rows are expected to differ by at thresholds that were looked for on the counted ones, (5, A)."""
         parts, limits = option.chosen
         own, lost = self.rates(parts), []
-        for counts, searches in replicates:
+        for cells, searches in replicates:
             again = None if limits is None else self.best(searches, limits)
             if again is not None:
-                noise, found = own - self.rates(parts, counts), again.chosen.parts
-                lost.append(self.rates(found) - self.rates(found, counts) - noise)
+                noise, found = own - self.rates(parts, cells), again.chosen.parts
+                lost.append(self.rates(found) - self.rates(found, cells) - noise)
         return MORE * np.mean(lost, axis=0) if lost else np.zeros_like(own)
 
 
-def replicates_of(answer: Answer, counts: SegmentCounts) -> list[tuple[SegmentCounts, tuple[SegmentSearch, ...]]]:
+def replicates_of(cells: Cells, question: Question) -> list[tuple[Cells, tuple[SegmentSearch, ...]]]:
     """Resampled counts, and the question asked of them. Which draws a cell gets depends on its rows, not on names."""
-    rows, squares, unit = counts.rows, answer.squares, answer.snapshot.weight_unit
-    groups, segments = np.argsort(_keys(rows.sum(axis=2))), np.arange(rows.shape[2])
-    if not answer.monotone:
-        segments = np.argsort(_keys(rows.sum(axis=1)))
-    ordered = rows[:, groups][:, :, segments]
-    powers = ordered if squares is None else squares.rows[:, groups][:, :, segments]
+    rows = cells.rows
+    group, segment = _ranks(cells.by_group(rows))[cells.group], cells.segment
+    if not question.monotone:
+        segment = _ranks(cells.by_segment(rows))[segment]
+    order = np.lexsort((segment, group))
+    ordered = rows[:, order]
+    powers = ordered if cells.squared is None else cells.squared[:, order]
     occupied = np.flatnonzero(ordered)
     random = np.random.default_rng(SEED)
     found = []
     for _ in range(REPLICATES):
-        drawn = np.zeros(ordered.shape, dtype=np.int64)
-        drawn.flat[occupied] = resampled(random, ordered.flat[occupied], powers.flat[occupied], unit)
-        back = np.empty_like(drawn)
-        back[np.ix_(np.arange(3), groups, segments)] = drawn
-        one = SegmentCounts.dense(counts.protected, counts.segments, back)
-        if one.totals[:2].sum(axis=1).all() and (has_rate(one.totals) == has_rate(counts.totals)).all():
-            found.append((one, _searches(one, answer)))
+        drawn, back = np.zeros(ordered.shape, dtype=np.int64), np.empty_like(rows)
+        drawn.flat[occupied] = resampled(random, ordered.flat[occupied], powers.flat[occupied], cells.weight_unit)
+        back[:, order] = drawn
+        one = replace(cells, rows=back)
+        if one.totals[:2].sum(axis=1).all() and (has_rate(one.totals) == has_rate(cells.totals)).all():
+            found.append((one, tuple(searches_of(Problem.unchecked(one, question)))))
     return found
 
 
-def _keys(rows: Ints) -> Ints:
-    """Ranks of columns (3, n, C) by their rows."""
+def _ranks(rows: Ints) -> Ints:
+    """Ranks of columns (3, n, C) by their rows; of equal ones the first is first."""
     texts = [rows[:, k].astype(">f8").tobytes() for k in range(rows.shape[1])]
-    return np.array([sorted(set(texts)).index(text) for text in texts])
-
-
-def _searches(counts: SegmentCounts, answer: Answer) -> tuple[SegmentSearch, ...]:
-    scale = scale_of(answer.question, *counts.totals[:2].sum(axis=1).tolist())
-    orders = ORDERS if answer.monotone else (None,)
-    return tuple(lay_out(counts, answer.question, scale, has_rate(counts.totals), order) for order in orders)
+    keys = np.array([sorted(set(texts)).index(text) for text in texts])
+    ranks = np.empty_like(keys)
+    ranks[np.argsort(keys)] = np.arange(len(keys))
+    return ranks
 
 
 @dataclass(frozen=True)
@@ -253,13 +255,13 @@ class AskedBySegment(Asked[Tried]):
     def of(cls, answer: Answer, best: Result, level: float, randomize: bool) -> AskedBySegment:
         """Lay out the question that `best` answers."""
         known = SegmentsKnown.of(answer, randomize)
-        counts, search = known.counts, known.searches[0]
-        at_unified = counts.rows[..., search.unified :].sum(axis=(2, 3))
-        worth, least = Worth.of(search.scale, counts.totals, at_unified), math.sqrt(best.loss)
-        plain = Option(least, Tried(parts_again(answer.snapshot, best), known.asked))
+        cells, search = known.cells, known.searches[0]
+        at_unified = cells.rows[:, :, search.unified :].sum(axis=2)
+        worth, least = Worth.of(search.scale, cells.totals, at_unified), math.sqrt(best.loss)
+        plain = Option(least, Tried(parts_again(cells, best), known.asked))
         options = worth.useful(known.family(plain), least)
         kept = [option for option in options if known.chance(known.beliefs(option.chosen.parts)) <= 1 - level]
-        shift = known.shift(kept[0] if kept else plain, replicates_of(answer, counts))
+        shift = known.shift(kept[0] if kept else plain, replicates_of(cells, answer.question))
         return cls(known, plain, options, worth, level, randomize, answer, shift)
 
     @property
@@ -267,7 +269,7 @@ class AskedBySegment(Asked[Tried]):
         return not self.randomize
 
     def option(self, result: Result) -> Option[Tried]:
-        return Option(math.sqrt(result.loss), Tried(parts_again(self.answer.snapshot, result), None))
+        return Option(math.sqrt(result.loss), Tried(parts_again(self.answer.cells, result), None))
 
     def beliefs(self, option: Option[Tried], share: float = 1.0) -> Beliefs:
         """What is known of new rows; `share` of what selection adds. A unified threshold is hardly fitted to rows."""

@@ -19,7 +19,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
-from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.mix import corners_of
 from gstar_fast._solver.promise.beliefs import Known, active_rates
 from gstar_fast._solver.promise.by_group import WIDTHS, Entries, beliefs, option_at, result_of
@@ -68,10 +68,10 @@ class Curve(NamedTuple):
         return np.array([list(result_of(self.search, point.option).thresholds.values()) for point in self.points])
 
 
-def promised_curve(sketch: Sketch, criterion: str, question: Question, level: float, randomize: bool) -> dict[str, Any]:
+def promised_curve(cells: Cells, criterion: str, question: Question, level: float, randomize: bool) -> dict[str, Any]:
     """What `frontier` makes its answer of."""
     limited = question.limited(CRITERION[criterion].limit(CRITERION[criterion].largest))
-    search = prepare(sketch, limited, certain=True, wide=True)
+    search = prepare(cells, limited, certain=True)
     active = active_rates(limited)
     swept = np.array([SOLVER_RATES[r] in CRITERION[criterion].rates for r in active])
     found = curve(search, criterion, swept, level, randomize)

@@ -8,7 +8,7 @@ from numpy.random import Generator
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Values
 from gstar_fast._rates import SHARES
-from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.cells import Cells
 
 CLOSE = 1e-9  # relative; two ways to compute one number differ by less
 
@@ -38,10 +38,10 @@ def hits_of(accepted: Values, totals: Values) -> tuple[Values, Values]:
     return np.stack(hits), np.stack(trials)
 
 
-def effective_rows(snapshot: Snapshot) -> Floats:
+def effective_rows(cells: Cells) -> Floats:
     """Rows behind `SHARES` of each group, (4, K), at any threshold."""
-    totals = snapshot.rows.sum(axis=2) * snapshot.weight_unit
-    squares = snapshot.squares.sum(axis=2) if snapshot.weighted else totals
+    totals = cells.totals * cells.weight_unit
+    squares = cells.by_group(cells.squares.sum(axis=2)) if cells.weighted else totals
     return kish(hits_of(totals, totals)[1], hits_of(squares, squares)[1])
 
 

@@ -7,18 +7,17 @@ from collections.abc import Mapping
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.limits import warn_of_ratios
 from gstar_fast._question.question import ObjectiveLike, Question, check_confidence
-from gstar_fast._question.roles import ColumnsLike, roles_in
+from gstar_fast._question.roles import ColumnsLike
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.finish import solved
 from gstar_fast._solver.promise.by_group import AskedByGroup
 from gstar_fast._solver.promise.by_segment import AskedBySegment
 from gstar_fast._solver.promise.record import RowsNeeded
 from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.segments.roles import protected_sketch
-from gstar_fast._solver.snapshot import Snapshot
-from gstar_fast._solver.spread import pooled_sketch
+from gstar_fast._solver.spread import check_pooled
 
 
 def rows_needed(
@@ -72,16 +71,13 @@ def rows_needed(
         decide_by=decide_by,
     )
     warn_of_ratios(question.limits)
-    roles = roles_in(sketch, question)
     warn_of_labels(sketch._core)
-    if roles is not None and roles.by_segment:
-        answer = Answer(Snapshot.of(sketch), roles, question, question.monotone)
+    cells = Cells.asked(sketch, question, wide=True)
+    check_pooled(cells, question)
+    if cells.by_segments:
+        answer = Answer(cells, question)
         best = answer.solved(question.randomize)
         return AskedBySegment.of(answer, best, level, question.randomize).needed()
-    if roles is not None:
-        sketch = protected_sketch(sketch, roles)
-    if question.min_rows > 0:
-        sketch, _ = pooled_sketch(sketch.copy(), question)
-    search = prepare(sketch, question, shared=question.unified, wide=True)
+    search = prepare(cells, question, shared=question.unified)
     best = solved(search, question.unified, question.randomize)
     return AskedByGroup.of(search, best, level, question.unified, question.randomize).needed()

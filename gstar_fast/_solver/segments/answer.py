@@ -4,46 +4,40 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import Mix
-from gstar_fast._base.arrays import Floats, Ints, Values
+from gstar_fast._base.arrays import Floats, Ints
 from gstar_fast._base.text import row_count
 from gstar_fast._question.cut import EACH
 from gstar_fast._question.question import Question
-from gstar_fast._question.roles import Asked
 from gstar_fast._rates import has_rate
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.answer.parts import Slack
+from gstar_fast._solver.cells import Cells, Parts
 from gstar_fast._solver.degenerate import cautions
-from gstar_fast._solver.evidence.rule import paired_z, settled
-from gstar_fast._solver.promise.effective import hits_of, kish
+from gstar_fast._solver.evidence.rule import paired_z, parts_again, settled
+from gstar_fast._solver.promise.effective import effective_rows
+from gstar_fast._solver.question import Problem
 from gstar_fast._solver.rates import Outcome, rates_by_group, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import nearest, seconds_left
-from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, loosened
+from gstar_fast._solver.segments.problem import SegmentSearch, loosened
 from gstar_fast._solver.segments.proof import Proof
 from gstar_fast._solver.segments.solve import SegmentChoice, choose_by_segment, mix_by_segment
-from gstar_fast._solver.snapshot import Snapshot
 
 NODES = 1000  # of a search for one slack; there are 17 of them
-Parts = list[dict[int, float]]  # of each segment: candidates and their weights
 
 
 @dataclass(frozen=True)
 class Answer:
     """A question about segments, and what is the same in all its answers."""
 
-    snapshot: Snapshot
-    asked: Asked
+    cells: Cells
     question: Question
-    monotone: bool
-    cuts: tuple[float, ...] | None = None  # of the segments, where they were cut from a number
 
     def result(
         self,
@@ -58,11 +52,10 @@ class Answer:
         proof: Proof | None = None,
     ) -> Result:
         """Put candidates with weights into words and numbers; `bound` is one of E where it is not the answer's own."""
-        counts, scale, question, snapshot = search.counts, search.scale, search.question, self.snapshot
-        accepted = accepted_by(counts, parts, mixed)
-        totals, of_each = counts.totals, SegmentCounts.of(snapshot, self.asked.roles, snapshot.n_rows[:, :, None])
-        after = Outcome.of(accepted.sum(axis=2), totals, scale)
-        before = Outcome.of(counts.rows[..., search.unified :].sum(axis=(2, 3)), totals, scale)
+        cells, scale, question, totals = self.cells, search.scale, search.question, search.totals
+        accepted, alike = cells.accepted(parts), cells.rows[:, :, search.unified :].sum(axis=2)
+        after = Outcome.of(cells.by_group(accepted), totals, scale)
+        before = Outcome.of(cells.by_group(alike), totals, scale)
         loss = after.weighted_error**2
         least = after.weighted_error if bound is None else min(bound, after.weighted_error)
         lower = max(least - scale.slack, 0.0) ** 2 if bound is not None or scale.slack else loss
@@ -71,20 +64,20 @@ class Answer:
             message = (
                 f"proven to within {left} of the least possible loss; the search was ended after {iterations} boxes"
             )
-        by_segment = counts.rows.sum(axis=(1, 3))
-        at_segment = rates_of(accepted.sum(axis=1), by_segment)
+        by_segment = cells.by_segment(cells.rows.sum(axis=2))
+        at_segment = rates_of(cells.by_segment(accepted), by_segment)
         notes = cautions(
-            *(counts.protected, after, before, totals, scale, question),
-            effective=lambda: self.effective,
+            *(cells.groups, after, before, totals, scale, question),
+            effective=lambda: effective_rows(cells),
             can_mix=not mixed,
             can_pool=False,
-            segments=(counts.segments, at_segment[2], by_segment),
+            segments=(cells.segments, at_segment[2], by_segment),
         )
         if question.limits and verdict != "unified":  # one threshold for all does not overfit
-            notes += too_many(counts, self.effective, snapshot.weighted)
+            notes += too_many(cells, effective_rows(cells))
         mixtures = {
-            name: tuple((float(snapshot.candidates[t]), w) for t, w in part.items())
-            for name, part in zip(counts.segments, parts, strict=True)
+            name: tuple((float(cells.candidates[t]), w) for t, w in part.items())
+            for name, part in zip(cells.segments, parts, strict=True)
         }
         return Result(
             thresholds={name: max((w, -t) for t, w in part)[1] * -1.0 + 0.0 for name, part in mixtures.items()},
@@ -93,12 +86,12 @@ class Answer:
             cost=after.weighted_error,
             loss=loss,
             gaps=after.gaps,
-            rates=after.by_group(counts.protected, of_each.totals.sum(axis=0)),
+            rates=after.by_group(cells.groups, cells.by_group(cells.n_rows).sum(axis=0)),
             segment_rates=rates_by_group(
-                counts.segments,
+                cells.segments,
                 at_segment,
                 has_rate(by_segment),
-                of_each.rows.sum(axis=(0, 1, 3)),
+                cells.by_segment(cells.n_rows).sum(axis=0),
             ),
             verdict=verdict,
             message=message,
@@ -107,38 +100,25 @@ class Answer:
             method="exact",
             density="empirical",
             iterations=iterations,
-            default_threshold=float(snapshot.candidates[search.unified]),
+            default_threshold=float(cells.candidates[search.unified]),
             before_error=before.error,
             before_cost=before.weighted_error,
             before_gaps=before.gaps,
-            n_rows=float(snapshot.n_rows.sum()),
-            score_column=snapshot.score_column,
+            n_rows=float(cells.n_rows.sum()),
+            score_column=cells.score_column,
             # who decides gives the number that was cut, and not the counted column
-            group_column=self.asked.group_column(self.asked.roles.decide_by) if self.cuts is None else None,
-            cuts=self.cuts,
+            group_column=cells.group_column if question.cuts is None else None,
+            cuts=question.cuts,
             limits=question.bounds,
             costs=question.costs,
             balanced=question.balanced,
-            fair_between=self.asked.fair_between,
-            decide_by=self.asked.decide_by,
-            monotone=self.monotone,
+            fair_between=cells.between,
+            decide_by=cells.by_columns,
+            monotone=question.monotone,
             notes=(*search.notes, *notes),
-            sketch_digest=snapshot.digest,
+            sketch_digest=cells.digest,
             _proof=proof,
         )
-
-    @cached_property
-    def squares(self) -> SegmentCounts | None:
-        """Sums of squared weights instead of rows; None without weights."""
-        snapshot = self.snapshot
-        return SegmentCounts.of(snapshot, self.asked.roles, snapshot.squares) if snapshot.weighted else None
-
-    @cached_property
-    def effective(self) -> Floats:
-        """Rows behind tpr, fpr, selection rate and accuracy of each protected group, (4, A), at any thresholds."""
-        totals = SegmentCounts.of(self.snapshot, self.asked.roles).totals * self.snapshot.weight_unit
-        squares = totals if self.squares is None else self.squares.totals
-        return kish(hits_of(totals, totals)[1], hits_of(squares, squares)[1])
 
     def solved(self, randomize: bool, evidence: float = 0.0, seconds: float = math.inf) -> Result:
         """The best mixture or thresholds by segment, or one threshold for all where `evidence` asks for it."""
@@ -147,9 +127,7 @@ class Answer:
     def chosen(self, seconds: float, evidence: float = 0.0) -> Result:
         """One threshold for each segment, or one for all where `evidence` asks for it."""
         end = time.monotonic() + seconds
-        choice = choose_by_segment(
-            self.snapshot, self.asked.roles, self.question, monotone=self.monotone, seconds=seconds
-        )
+        choice = choose_by_segment(Problem.of(self.cells, self.question), seconds=seconds)
         proof = choice.proof() if choice.finished else None
         if choice.candidates is None:
             return self._settled(choice.search, self._without(choice, proof, end), evidence)
@@ -165,18 +143,16 @@ class Answer:
         """The best thresholds, or the unified one if there is no evidence against it."""
         if evidence == 0:
             return best
-        snapshot, segments = self.snapshot, search.counts.segments
+        cells = self.cells
 
         def z() -> float:
-            parts = dict(zip(segments, parts_again(snapshot, best), strict=True))
-            of_each = [parts[self.asked.roles.segment(name)].items() for name in snapshot.groups]
-            return paired_z(snapshot, of_each, search.unified, search.scale)
+            return paired_z(cells, parts_again(cells, best), search.unified, search.scale)
 
         def unified() -> Result:
-            parts: Parts = [{search.unified: 1.0}] * len(segments)
+            parts: Parts = [{search.unified: 1.0}] * len(cells.segments)
             return self.result(search, parts, "unified", "", best.iterations, mixed=best.randomized)
 
-        labelled = int(search.counts.rows[:2].any(axis=(0, 1, 3)).sum())
+        labelled = int(cells.by_segment(cells.rows[:2].sum(axis=2)).any(axis=0).sum())
         return settled(best, evidence, labelled, z, unified)
 
     def _without(self, choice: SegmentChoice, proof: Proof | None, end: float) -> Result:
@@ -216,7 +192,7 @@ class Answer:
 
     def mixed(self, evidence: float = 0.0) -> Result:
         """The best mixture for each segment, or one threshold for all where `evidence` asks for it."""
-        found = mix_by_segment(self.snapshot, self.asked.roles, self.question, monotone=self.monotone)
+        found = mix_by_segment(Problem.of(self.cells, self.question))
         if found.best is not None:
             search, mix = found.best
             parts, proof = parts_of(search, mix), found.proof()
@@ -240,37 +216,22 @@ class Answer:
 
     def least(self, mixed: bool = False) -> str:
         """The message of a proof, for thresholds or for a mixture."""
-        lower = self.question.lower + (", rising or falling along the segments" if self.monotone else "")
+        lower = self.question.lower + (", rising or falling along the segments" if self.question.monotone else "")
         if mixed:
             return f"no mixture of thresholds by segment has {lower}"
         return f"no other thresholds by segment, at bin edges, have {lower}"
 
 
-def too_many(counts: SegmentCounts, effective: Floats, weighted: bool) -> list[Note]:
-    """A note where there are more segments than the smallest cell can carry."""
-    cells, m = effective[[1, 0]], len(counts.segments)  # rows of labels 0 and 1
-    label, a = np.unravel_index(int(np.argmin(np.where(cells > 0, cells, np.inf))), cells.shape)
-    enough = max(1, int(cells[label, a] // EACH))
+def too_many(cells: Cells, effective: Floats) -> list[Note]:
+    """A note where there are more segments than the smallest label of a group can carry."""
+    each, m = effective[[1, 0]], len(cells.segments)  # rows of labels 0 and 1
+    label, a = np.unravel_index(int(np.argmin(np.where(each > 0, each, np.inf))), each.shape)
+    enough = max(1, int(each[label, a] // EACH))
     if m <= enough:
         return []
-    rows = row_count(round(float(cells[label, a]))) + " effective" * weighted
-    group = counts.protected[int(a)]
+    rows = row_count(round(float(each[label, a]))) + " effective" * cells.weighted
+    group = cells.groups[int(a)]
     return [Note.warned("overfit", segments=m, group=group, rows=rows, label=int(label), enough=enough)]
-
-
-def accepted_by(counts: SegmentCounts, parts: Iterable[dict[int, float]], mixed: bool) -> Values:
-    """Rows (3, A, m) that candidates with weights accept; whole where they are no mixtures."""
-    columns = []
-    for j, part in enumerate(parts):
-        each = [counts.accepted(j, t) * (w if mixed else 1) for t, w in part.items()]
-        columns.append(np.sum(each, axis=0))
-    return np.stack(columns, axis=2)
-
-
-def parts_again(snapshot: Snapshot, result: Result) -> Parts:
-    """Thresholds of a result as candidates."""
-    each = ([(t, 1.0)] for t in result.thresholds.values()) if result.mixtures is None else result.mixtures.values()
-    return [{int(np.searchsorted(snapshot.candidates, t)): w for t, w in part} for part in each]
 
 
 def parts_of(search: SegmentSearch, mix: Mix) -> Parts:

@@ -132,7 +132,7 @@ def certificate_of_mix(search: SegmentSearch, mix: Mix) -> Certificate:
 
 
 def _question(search: SegmentSearch) -> dict[str, Any]:
-    limits = numbered(search.question.limits, search.counts.protected)
+    limits = numbered(search.question.limits, search.cells.groups)
     return {"limits": limits, "prices": (search.scale.fp, search.scale.fn), "unit": search.scale.unit}
 
 
@@ -148,7 +148,7 @@ def _order(search: SegmentSearch) -> tuple[int, ...] | None:
 
 
 def _rows(search: SegmentSearch) -> tuple[tuple[str, int, int], ...]:
-    rows, groups, protected = search.arrays.rows, search.measured.shape[1], len(search.counts.protected)
+    rows, groups, protected = search.arrays.rows, search.measured.shape[1], len(search.cells.groups)
     found = []
     for measure, kind in zip(rows.measure.tolist(), rows.kind.tolist(), strict=True):
         r, a = divmod(measure, groups)

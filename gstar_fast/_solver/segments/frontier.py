@@ -17,14 +17,14 @@ from gstar_fast._backends.interface import Floats
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, TOLERANCE
 from gstar_fast._question.question import Question
-from gstar_fast._question.roles import Asked
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.cells import Cells, Parts
+from gstar_fast._solver.question import Problem
 from gstar_fast._solver.rates import Outcome
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.answer import Answer, Parts, accepted_by, parts_of
-from gstar_fast._solver.segments.problem import SegmentCounts, SegmentSearch, prepare
-from gstar_fast._solver.segments.solve import ORDERS, choose_among, in_orders, mix_among
-from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.segments.answer import Answer, parts_of
+from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
+from gstar_fast._solver.segments.solve import choose_among, mix_among
 from gstar_fast._solver.words.points import Listed
 
 ASKS = 40  # limits asked for besides the ends
@@ -60,14 +60,15 @@ class Ladder:
     def __init__(self, answer: Answer, criterion: str, randomize: bool) -> None:
         self.answer, self.criterion, self.randomize = answer, criterion, randomize
         question = answer.question.limited(CRITERION[criterion].limit(CRITERION[criterion].largest))
-        self.first = prepare(answer.snapshot, answer.asked.roles, question, ORDERS[0] if answer.monotone else None)
+        self.problem = Problem.of(answer.cells, question)
+        self.first = searches_of(self.problem)[0]
         self.nodes = 0
         self.unsure = False  # whether a search ended early without an answer
 
     def ask(self, limit: float) -> Point | None:
         """The least error within a limit; None where nothing meets it, or nothing was found."""
         question = within(self.answer.question, self.criterion, limit)
-        searches = in_orders(self.first, question, self.answer.monotone)
+        searches = searches_of(replace(self.problem, question=question))
         if self.randomize:
             mixture = mix_among(searches)
             if mixture.best is None:
@@ -91,13 +92,13 @@ class Ladder:
         return Point(limit, gap, error, min(lower, error), search, parts, nodes, finished)
 
     def _outcome(self, search: SegmentSearch, parts: Parts) -> Outcome:
-        accepted = accepted_by(search.counts, parts, self.randomize).sum(axis=2)
-        return Outcome.of(accepted, search.counts.totals, search.scale)
+        cells = search.cells
+        return Outcome.of(cells.by_group(cells.accepted(parts)), search.totals, search.scale)
 
     def alike(self) -> list[Point]:
         """All rows accepted, or all rejected, as far as other limits allow: often all that a gap of 0 leaves."""
         search, found = self.first, []
-        for candidate in () if self.randomize else (0, search.counts.rows.shape[3] - 1):
+        for candidate in () if self.randomize else (0, search.cells.rows.shape[2] - 1):
             parts = [{candidate: 1.0}] * len(search.order)
             gaps = self._outcome(search, parts).gaps
             if all(limit.met(gaps.get(limit.criterion.name), TOLERANCE) for limit in self.answer.question.limits):
@@ -179,27 +180,22 @@ def best_of(points: list[Point]) -> list[Point]:
 class SegmentsAgain:
     """The question of a frontier by segment."""
 
-    asked: Asked
     question: Question
     criterion: str
     randomize: bool
-    monotone: bool
-    cuts: tuple[float, ...] | None
 
     def at(self, gap: float, sketch: Sketch) -> Result:
         """The least error within a gap, solved for on the sketch."""
         question = within(self.question, self.criterion, min(gap, CRITERION[self.criterion].largest))
-        answer = Answer(Snapshot.of(sketch), self.asked, question, self.monotone, self.cuts)
-        return answer.solved(self.randomize)
+        return Answer(Cells.asked(sketch, question), question).solved(self.randomize)
 
 
-def frontier_by_segment(sketch: Sketch, asked: Asked, criterion: str, question: Question) -> dict[str, Any]:
+def frontier_by_segment(cells: Cells, criterion: str, question: Question) -> dict[str, Any]:
     """What `frontier` makes its answer of."""
     randomize = question.randomize
-    answer = Answer(Snapshot.of(sketch), asked, question, question.monotone, question.cuts)
+    answer = Answer(cells, question)
     ladder = Ladder(answer, criterion, randomize)
     found, lower, proven_to = ladder.climb()
-    counts: SegmentCounts = ladder.first.counts
 
     def result(i: int) -> Result:
         point = found[i]
@@ -210,19 +206,18 @@ def frontier_by_segment(sketch: Sketch, asked: Asked, criterion: str, question: 
             search, point.parts, verdict, "-" if point.finished else "", point.nodes, mixed=randomize, bound=bound
         )
 
-    candidates = answer.snapshot.candidates
     likeliest = [[max((w, -t) for t, w in part.items())[1] * -1 for part in point.parts] for point in found]
     return {
         "criterion": criterion,
-        "groups": counts.segments,
+        "groups": cells.segments,
         "gaps": np.array([point.gap for point in found]),
         "costs": np.array([point.error for point in found]),
-        "thresholds": candidates[np.array(likeliest)],
+        "thresholds": cells.candidates[np.array(likeliest)],
         "randomized": randomize,
         "weighted": question.weighted,
         "proven_to": proven_to,
         "penalty": None,
         "lower_bounds": np.array(lower),
         "_points": Listed(tuple(map(result, range(len(found))))),
-        "_again": SegmentsAgain(asked, question, criterion, randomize, question.monotone, question.cuts),
+        "_again": SegmentsAgain(question, criterion, randomize),
     }

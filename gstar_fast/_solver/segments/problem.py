@@ -1,132 +1,39 @@
-"""From counts whose groups are tuples to a search over segments.
-
-A group's name is a tuple. Some of its positions say between whom gaps are measured (`fair_between`), some what the
-threshold may depend on (`decide_by`). Groups that agree in the latter make up a segment. Rates are sums over segments:
-tpr of a protected group = its accepted positives in all segments / its positives.
-"""
+"""From cells to a search over segments."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gstar_fast._backends.common.segments import LEAST, MOST, Program, Row, rows_of
 from gstar_fast._base.arrays import Bools, Floats, Ints, Values
-from gstar_fast._base.names import Name, sort_key
+from gstar_fast._base.names import Name
 from gstar_fast._criteria import TOLERANCE, Form, Limit
-from gstar_fast._question.question import Question
-from gstar_fast._question.roles import Roles
-from gstar_fast._rates import SOLVER_RATES, Rate, has_rate
-from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.question import Scale, check_groups, scale_of
-from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._rates import SOLVER_RATES, Rate
+from gstar_fast._solver.question import Problem
+
+ORDERS = ("rising", "falling")  # tried in this order where thresholds shall be monotone; the first of equals stays
 
 
 @dataclass(frozen=True)
-class SegmentCounts:
-    """Rows of each label (2: unlabelled), cell and bin (as in `Snapshot`). A cell is a protected group in a segment.
-
-    A protected group and a segment without rows in common have no cell: 100 groups that are segments have 100 cells.
-    """
-
-    protected: tuple[Name, ...]
-    segments: tuple[Name, ...]
-    cells: Values  # (3, K, C)
-    group: Ints  # (K,) of each cell
-    segment: Ints  # (K,)
-
-    @classmethod
-    def of(cls, snapshot: Snapshot, roles: Roles, values: Values | None = None) -> SegmentCounts:
-        """Lay out the rows of a snapshot, or other values of its groups and bins, (3, K, C)."""
-        given = snapshot.rows if values is None else values
-        protected = tuple(sorted({roles.protected(name) for name in snapshot.groups}, key=sort_key))
-        segments = tuple(sorted({roles.segment(name) for name in snapshot.groups}, key=sort_key))
-        of_group, of_segment = ({name: i for i, name in enumerate(names)} for names in (protected, segments))
-        at = [(of_group[roles.protected(name)], of_segment[roles.segment(name)]) for name in snapshot.groups]
-        pairs = sorted(set(at))
-        if at == pairs:  # every pair once and in order: the counts lie as they should
-            cells = given
-        else:
-            cells = np.zeros((3, len(pairs), given.shape[2]), dtype=given.dtype)
-            place = {pair: i for i, pair in enumerate(pairs)}
-            for k, pair in enumerate(at):
-                cells[:, place[pair]] += given[:, k]
-        group, segment = np.array(pairs, dtype=np.int64).T
-        return cls(protected, segments, cells, group, segment)
-
-    @classmethod
-    def dense(cls, protected: tuple[Name, ...], segments: tuple[Name, ...], rows: Values) -> SegmentCounts:
-        """The same from rows (3, A, m, C)."""
-        group, segment = np.indices((len(protected), len(segments))).reshape(2, -1)
-        return cls(protected, segments, rows.reshape(3, -1, rows.shape[3]), group, segment)
-
-    @property
-    def rows(self) -> Values:
-        """Rows of each label, protected group, segment and bin, (3, A, m, C)."""
-        many = len(self.protected), len(self.segments)
-        if len(self.group) == many[0] * many[1]:
-            return self.cells.reshape(3, *many, -1)
-        out = np.zeros((3, *many, self.cells.shape[2]), dtype=self.cells.dtype)
-        out[:, self.group, self.segment] = self.cells
-        return out
-
-    @cached_property
-    def members(self) -> list[Ints]:
-        """Cells of each segment, by protected group."""
-        return [np.flatnonzero(self.segment == j) for j in range(len(self.segments))]
-
-    def accepted(self, j: int, candidate: int) -> Values:
-        """Rows (3, A) of segment `j` that a candidate accepts."""
-        mine = self.members[j]
-        out = np.zeros((3, len(self.protected)), dtype=self.cells.dtype)
-        out[:, self.group[mine]] = self.cells[:, mine, candidate:].sum(axis=2)
-        return out
-
-    @cached_property
-    def pooled(self) -> Ints:
-        """Rows of everybody that each candidate accepts, (3, C)."""
-        return from_above(self.cells.sum(axis=1))
-
-    @property
-    def totals(self) -> Values:
-        """Rows of each label and protected group, (3, A)."""
-        if self.cells.dtype.kind == "f":  # one order of sums
-            return np.asarray(self.rows.sum(axis=(2, 3)))
-        out = np.zeros((3, len(self.protected)), dtype=np.int64)
-        for a, rows in zip(self.group.tolist(), self.cells.sum(axis=2).T, strict=True):
-            out[:, a] += rows
-        return out
-
-
-@dataclass(frozen=True)
-class SegmentSearch:
+class SegmentSearch(Problem):
     """A question about segments ready for a backend, and the way back from its numbers to thresholds."""
 
-    counts: SegmentCounts
-    question: Question
-    scale: Scale
-    has: Bools  # (5, A)
     candidate: Ints  # (n,) of each entry of the arrays
     last: Ints  # (n,) the highest candidate that accepts the same rows
     order: tuple[int, ...]  # segments as the arrays have them; reversed where thresholds fall
     unified: int  # the best candidate for everybody
     rates: tuple[int, ...]  # that are limited; measure r * A + a is that of protected group a
     arrays: Program
-    notes: tuple[Note, ...]
 
     def candidates(self, numbers: Ints) -> Ints:
-        """Candidates of all segments, in the order of `counts.segments`."""
+        """Candidates of all segments, in the order of `cells.segments`."""
         out = np.empty(len(self.order), dtype=np.int64)
         out[list(self.order)] = self.candidate[self.arrays.start[:-1] + numbers]
         return out
-
-    def accepted(self, candidates: Ints) -> Ints:
-        """Rows (3, A) that a choice accepts."""
-        return np.asarray(sum(self.counts.accepted(j, t) for j, t in enumerate(candidates.tolist())))
 
     def held_to(self, limit: Floats, ratio: Floats, total: float) -> SegmentSearch:
         """The same with other limits on the rates: tolerance included, inf and -1 where there is none."""
@@ -161,40 +68,29 @@ def loosened(p: Program, slack: float) -> Program:
     return replace(p, rows=p.rows.looser(slack))
 
 
-def prepare(snapshot: Snapshot, roles: Roles, question: Question, monotone: str | None = None) -> SegmentSearch:
+def searches_of(problem: Problem) -> list[SegmentSearch]:
+    """One search, or one for each of ORDERS where thresholds shall be monotone."""
+    return [lay_out(problem, order) for order in (ORDERS if problem.question.monotone else (None,))]
+
+
+def lay_out(problem: Problem, monotone: str | None = None) -> SegmentSearch:
     """Lay out a question. `monotone` is None, "rising" or "falling": thresholds along the order of segments."""
-    counts = SegmentCounts.of(snapshot, roles)
-    totals = counts.totals
-    has = has_rate(totals)
-    notes = [*snapshot.notes, *check_groups(question, counts.protected, has)]
-    scale = scale_of(question, int(totals[0].sum()), int(totals[1].sum()))
-    return lay_out(counts, question, scale, has, monotone, tuple(notes))
-
-
-def lay_out(
-    counts: SegmentCounts,
-    question: Question,
-    scale: Scale,
-    has: Bools,
-    monotone: str | None = None,
-    notes: tuple[Note, ...] = (),
-) -> SegmentSearch:
-    """What `prepare` does once the counts are there and checked."""
-    totals, n_segments = counts.totals, len(counts.segments)
-    order = tuple(range(n_segments))[:: -1 if monotone == "falling" else 1]
-    unified = int(np.argmin(scale.fp * counts.pooled[0] - scale.fn * counts.pooled[1]))
+    cells, question, totals, scale, has = problem.cells, problem.question, problem.totals, problem.scale, problem.has
+    order = tuple(range(len(cells.segments)))[:: -1 if monotone == "falling" else 1]
+    everybody = from_above(cells.rows.sum(axis=1))
+    unified = int(np.argmin(scale.fp * everybody[0] - scale.fn * everybody[1]))
     cell = np.flatnonzero(totals.T.reshape(-1) > 0)  # 3 a + label
     slot_of = np.full(totals.size, -1)
     slot_of[cell] = np.arange(len(cell))
     ends, chosen, slots, values, cost = [], [], [], [], []
     for j in order:  # one after the other: each fits into the cache
-        mine = counts.members[j]
-        rows = counts.cells[:, mine]
+        mine = cells.members[j]
+        rows = cells.rows[:, mine]
         ends.append(_ends(np.asarray(rows.any(axis=(0, 1))), monotone is not None))
         at = np.clip(unified, *ends[-1])
         accepted = from_above(rows)[..., at]
         here = rows.any(axis=2).T.reshape(-1)  # of the cells, by group and label
-        slots.append(slot_of[(3 * counts.group[mine][:, None] + np.arange(3)).reshape(-1)[here]])
+        slots.append(slot_of[(3 * cells.group[mine][:, None] + np.arange(3)).reshape(-1)[here]])
         values.append(accepted.transpose(1, 0, 2).reshape(-1, len(at))[here].astype(np.float64).reshape(-1))
         cost.append(scale.fp * accepted[0].sum(axis=0) + scale.fn * (rows[1].sum() - accepted[1].sum(axis=0)))
         chosen.append(at)
@@ -206,7 +102,7 @@ def lay_out(
     active = sorted(alone.union(compared))
     groups = totals.shape[1] + any(one.form is Form.TOTAL for one in bounds)
     measured = _measured(has, active, groups)
-    single = [row for one in bounds for row in _bounds(one, active, measured, counts.protected)]
+    single = [row for one in bounds for row in _bounds(one, active, measured, cells.groups)]
     total = question.windows.total if compared[:2] == [0, 1] else np.inf  # one gap alone has its limit above
     arrays = Program(
         start=_offsets(chosen),
@@ -224,7 +120,8 @@ def lay_out(
         rising=monotone is not None,
     )
     last = np.concatenate([last for _, last in ends])
-    return SegmentSearch(counts, question, scale, has, candidate, last, order, unified, tuple(active), arrays, notes)
+    given = cells, question, totals, scale, has, problem.notes
+    return SegmentSearch(*given, candidate, last, order, unified, tuple(active), arrays)
 
 
 def _offsets(parts: Sequence[Values]) -> Ints:

@@ -23,22 +23,19 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import asked_roles
-from gstar_fast._rates import has_rate
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.noise import told_of_noise
-from gstar_fast._solver.question import Scale, scale_of
+from gstar_fast._solver.question import Problem
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import STEPS, prepare
 from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.segments.certificate import Certificate, Leaf, certificate_of, certificate_of_mix, numbered
 from gstar_fast._solver.segments.check import TOLERANCE, Checker, check
-from gstar_fast._solver.segments.problem import SegmentCounts, lay_out
-from gstar_fast._solver.segments.problem import prepare as prepare_segments
+from gstar_fast._solver.segments.problem import searches_of
 from gstar_fast._solver.segments.roles import on_its_columns
-from gstar_fast._solver.segments.solve import ORDERS
-from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast._solver.words.gaps import with_gap_notes
 from gstar_fast._words import KINDS
 
@@ -101,8 +98,7 @@ def _check(result: Result, sketch: Sketch, plain: bool) -> None:
     elif again is None and plain:
         again = with_gap_notes(made)
     elif again is None and result._proof is not None:
-        roles = asked_roles(sketch, result.fair_between, result.decide_by).roles
-        again = told_of_noise(with_gap_notes(made), Snapshot.of(sketch), roles.protected)
+        again = told_of_noise(with_gap_notes(made), cells_of(result, sketch))
     _check_words(result, solve_again(result, sketch) if again is None else again)
 
 
@@ -194,10 +190,10 @@ def again_from_thresholds(result: Result, sketch: Sketch) -> Result:
 
 
 def _by_group(result: Result, sketch: Sketch, question: Question) -> Result:
-    search = prepare(sketch, question, shared=result.unified)
+    search = prepare(Cells.of(sketch), question, shared=result.unified)
     start, candidate = search.table.start, search.table.candidate
     entries, weights = [], []
-    for k, part in enumerate(_own_parts(result, search.groups, search.snapshot)):
+    for k, part in enumerate(_own_parts(result, search.cells)):
         for t, weight in part:
             at = int(start[k] + np.searchsorted(candidate[start[k] : start[k + 1]], t))
             if at == start[k + 1] or candidate[at] != t:
@@ -213,29 +209,36 @@ def _by_group(result: Result, sketch: Sketch, question: Question) -> Result:
 
 
 def _by_segment(result: Result, sketch: Sketch, question: Question) -> Result:
-    snapshot, asked = Snapshot.of(sketch), asked_roles(sketch, result.fair_between, result.decide_by)
-    search = prepare_segments(snapshot, asked.roles, question, ORDERS[0] if result.monotone else None)
-    parts = [dict(part) for part in _own_parts(result, search.counts.segments, snapshot)]
-    answer = Answer(snapshot, asked, question, result.monotone, result.cuts)
+    cells = cells_of(result, sketch)
+    search = searches_of(Problem.of(cells, question))[0]
+    parts = [dict(part) for part in _own_parts(result, cells)]
+    answer = Answer(cells, question)
     message = answer.least(result.randomized)
     if result.verdict == "infeasible" and result.slack is not None:  # which is proven with the limits
         message = answer.none(result.slack)
     return answer.result(search, parts, "optimal", message, result.iterations, mixed=result.randomized)
 
 
-def _own_parts(result: Result, names: tuple[Any, ...], snapshot: Snapshot) -> tuple[tuple[tuple[int, float], ...], ...]:
+def cells_of(result: Result, sketch: Sketch) -> Cells:
+    """The cells of the groups and segments of a result."""
+    if result.decide_by is None:
+        return Cells.of(sketch)
+    return Cells.of(sketch, asked_roles(sketch, result.fair_between, result.decide_by))
+
+
+def _own_parts(result: Result, cells: Cells) -> tuple[tuple[tuple[int, float], ...], ...]:
     """Candidates and weights that the result has for each group or segment."""
     of_each: Mapping[Any, Any] = result.thresholds if result.mixtures is None else result.mixtures
-    if repr(tuple(result.thresholds)) != repr(names) or repr(tuple(of_each)) != repr(names):
+    if repr(tuple(result.thresholds)) != repr(cells.segments) or repr(tuple(of_each)) != repr(cells.segments):
         raise refusal("proof", value="the thresholds are for other groups or segments")
     each = [((one, 1.0),) if result.mixtures is None else one for one in of_each.values()]
     if result.unified and len(set(each)) > 1:
         raise refusal("proof", value="unified thresholds differ")
-    return tuple(tuple((_candidate(t, snapshot), weight) for t, weight in part) for part in each)
+    return tuple(tuple((_candidate(t, cells), weight) for t, weight in part) for part in each)
 
 
-def _candidate(threshold: float, snapshot: Snapshot) -> int:
-    found = np.flatnonzero(snapshot.candidates == threshold)
+def _candidate(threshold: float, cells: Cells) -> int:
+    found = np.flatnonzero(cells.candidates == threshold)
     if not len(found):
         raise refusal("proof", value=f"the threshold {threshold!r} is not at a bin edge")
     return int(found[0])
@@ -258,23 +261,25 @@ def solve_again(result: Result, sketch: Sketch, question: Question | None = None
 
 def _prove(result: Result, sketch: Sketch) -> None:
     """Raise if certificates do not prove the verdict on the counts of a sketch."""
-    snapshot = Snapshot.of(sketch)
-    counts = _counts(result, sketch, snapshot)
-    question = result.question
+    cells, question = cells_of(result, sketch), result.question
     if result.point is not None and (criterion := result.point.criterion) in result.gaps:
         # a point of a frontier has the least error of all that meet its gap
         question = question.limited(CRITERION[criterion].limit(result.gaps[criterion]))
-    names = snapshot.groups if result.decide_by is None else counts.segments
-    own = _own_parts(result, names, snapshot)[: len(counts.segments)]
-    rows = counts.rows.tolist()
+    own = _own_parts(result, cells)
+    if result.unified:  # all groups are one segment
+        cells = replace(cells, places=(cells.groups[:1], cells.group, 0 * cells.segment))
+        own = own[:1]
+    elif len(cells.groups) * cells.rows[0].size * 3 > MOST_COUNTS and result.decide_by is None:
+        raise _NoCertificateError
+    problem, rows = Problem.unchecked(cells, question), cells.dense().tolist()
     if result.verdict == "infeasible":
-        _prove_none(result, counts, question, rows, _kept(result))
-        _prove_nearest(result, counts, question, rows, own)
+        _prove_none(result, problem, rows, _kept(result))
+        _prove_nearest(result, problem, rows, own)
         return
-    certificates = _kept(result) or _searched(result, counts, question)
-    _check_orders(result, counts, certificates)
+    certificates = _kept(result) or _searched(result, problem)
+    _check_orders(result, certificates)
     choice = None if result.randomized else tuple(part[0][0] for part in own)
-    asked = [_asked(c, counts, question) for c in certificates]
+    asked = [_asked(c, problem) for c in certificates]
     checkers = [Checker(replace(c, choice=choice, mixture=own if result.randomized else None), rows) for c in asked]
     judged = [it.judge(own) for it in checkers]
     most = next((found for found in judged if not isinstance(found, str)), None)  # thresholds follow one order, or both
@@ -297,11 +302,11 @@ def _held(wrong: str | None) -> None:
         raise refusal("proof", value=wrong)
 
 
-def _asked(c: Certificate, counts: SegmentCounts, question: Question) -> Certificate:
+def _asked(c: Certificate, problem: Problem) -> Certificate:
     """A certificate with only its steps, for the question of the result."""
-    scale = _scale(counts, question)
+    scale = problem.scale
     return Certificate(
-        limits=numbered(question.limits, counts.protected),
+        limits=numbered(problem.question.limits, problem.cells.groups),
         prices=(scale.fp, scale.fn),
         unit=scale.unit,
         order=c.order,
@@ -312,38 +317,17 @@ def _asked(c: Certificate, counts: SegmentCounts, question: Question) -> Certifi
     )
 
 
-def _scale(counts: SegmentCounts, question: Question) -> Scale:
-    return scale_of(question, *counts.totals[:2].sum(axis=1).tolist())
-
-
-def _check_orders(result: Result, counts: SegmentCounts, certificates: tuple[Certificate, ...]) -> None:
-    rising = tuple(range(len(counts.segments)))
+def _check_orders(result: Result, certificates: tuple[Certificate, ...]) -> None:
+    rising = tuple(range(len(result.thresholds)))
     wanted = [rising, rising[::-1]] if result.monotone else [None]
     if sorted((c.order for c in certificates), key=str) != sorted(wanted, key=str):
         raise refusal("proof", value="it is about other segments, or about one of two orders alone")
 
 
-def _counts(result: Result, sketch: Sketch, snapshot: Snapshot) -> SegmentCounts:
-    """Rows by protected group and segment; for thresholds by group, each group is a segment, or all are one."""
-    if result.decide_by is not None:
-        return SegmentCounts.of(snapshot, asked_roles(sketch, result.fair_between, result.decide_by).roles)
-    rows, groups = snapshot.rows, snapshot.groups
-    if result.unified:
-        return SegmentCounts.dense(groups, groups[:1], rows[:, :, None])
-    if 3 * len(groups) * rows.shape[1] * rows.shape[2] > MOST_COUNTS:
-        raise _NoCertificateError
-    own = np.arange(len(groups))
-    return SegmentCounts(groups, groups, rows, own, own)
-
-
-def _searched(
-    result: Result, counts: SegmentCounts, question: Question, *, mixed: bool | None = None
-) -> tuple[Certificate, ...]:
+def _searched(result: Result, problem: Problem, *, mixed: bool | None = None) -> tuple[Certificate, ...]:
     """Certificates of a new search, for mixtures or for choices."""
     out = []
-    scale = _scale(counts, question)
-    for order in ORDERS if result.monotone else (None,):
-        search = lay_out(counts, question, scale, has_rate(counts.totals), order)
+    for search in searches_of(problem):
         if result.randomized if mixed is None else mixed:
             if (mix := room("segments").mix(search.nominal())) is None:
                 raise refusal("proof", value="no mixture meets the limits")
@@ -356,21 +340,19 @@ def _searched(
     return tuple(out)
 
 
-def _prove_none(
-    result: Result, counts: SegmentCounts, question: Question, rows: Any, kept: tuple[Certificate, ...] = ()
-) -> None:
+def _prove_none(result: Result, problem: Problem, rows: Any, kept: tuple[Certificate, ...] = ()) -> None:
     """Raise if certificates do not prove that nothing meets the limits; for mixtures, by one bound for all."""
-    certificates = kept or _searched(result, counts, question, mixed=False)
-    _check_orders(result, counts, certificates)
+    certificates = kept or _searched(result, problem, mixed=False)
+    _check_orders(result, certificates)
     if not kept and any(c.choice is not None for c in certificates):
         raise refusal("proof", value="there are thresholds that meet the limits")
     for c in certificates:
         if result.randomized and not (len(c.steps) == 1 and isinstance(c.steps[0], Leaf)):
             raise refusal("proof", value="there may be mixtures that meet the limits")
-        _held(check(_asked(c, counts, question), rows))
+        _held(check(_asked(c, problem), rows))
 
 
-def _prove_nearest(result: Result, counts: SegmentCounts, question: Question, rows: Any, own: Any) -> None:
+def _prove_nearest(result: Result, problem: Problem, rows: Any, own: Any) -> None:
     """Raise unless the thresholds miss the limits by the slack of the result, and nothing misses them by less."""
     slack = result.slack
     if slack is None:
@@ -379,12 +361,13 @@ def _prove_nearest(result: Result, counts: SegmentCounts, question: Question, ro
     if steps / STEPS != slack.each or not 0 < steps <= STEPS:
         raise refusal("proof", value=f"the limits cannot be missed by {slack.each!r}")
     empty = Certificate((), (0, 0), 0.0, None, choice=None)
-    if Checker(_asked(empty, counts, _looser(question, steps)), rows).outcome(own, TOLERANCE)[1]:
+    if Checker(_asked(empty, _looser(problem, steps)), rows).outcome(own, TOLERANCE)[1]:
         raise refusal("proof", value=f"the thresholds miss the limits by more than {slack.each:g}")
     if slack.least:
-        _prove_none(result, counts, _looser(question, steps - 1), rows)
+        _prove_none(result, _looser(problem, steps - 1), rows)
 
 
-def _looser(question: Question, steps: int) -> Question:
+def _looser(problem: Problem, steps: int) -> Problem:
     """The same question with every limit looser."""
-    return replace(question, limits=tuple(limit.looser(steps / STEPS) for limit in question.limits))
+    limits = tuple(limit.looser(steps / STEPS) for limit in problem.question.limits)
+    return replace(problem, question=replace(problem.question, limits=limits))

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
-from typing import Any
 
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._question.cut import Column
-from gstar_fast._question.roles import Asked, asked_roles, part
+from gstar_fast._question.roles import Roles, asked_roles
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.result import Result
 from gstar_fast.errors import OptionValueError
 
 
-def roles_of(result: Result, sketch: Sketch) -> Asked:
+def roles_of(result: Result, sketch: Sketch) -> Roles:
     """The roles of a result by segment among the columns of a sketch; refuses a sketch of other columns."""
     try:
         return asked_roles(sketch, result.fair_between, result.decide_by)
@@ -24,35 +23,14 @@ def roles_of(result: Result, sketch: Sketch) -> Asked:
         ) from None
 
 
-def protected_sketch(sketch: Sketch, asked: Asked) -> Sketch:
+def protected_sketch(sketch: Sketch, asked: Roles) -> Sketch:
     """The rows of a sketch under the names of their protected groups alone."""
-    return _by(sketch, asked.roles.fair_between)
+    return sketch._under(asked.protected)
 
 
-def segment_sketch(sketch: Sketch, asked: Asked) -> Sketch:
+def segment_sketch(sketch: Sketch, asked: Roles) -> Sketch:
     """The rows of a sketch under the names of their segments alone."""
-    return _by(sketch, asked.roles.decide_by)
-
-
-def _by(sketch: Sketch, positions: tuple[int, ...]) -> Sketch:
-    core = sketch.copy()._core
-    alone = Sketch._around(core.relabelled(tuple(part(name, positions) for name in core.groups)), sketch)
-    alone._stands_for(sketch)
-    return alone
-
-
-def of_protected(result: Result, asked: Asked) -> Result:
-    """What was found on the protected sketch, told of the whole one."""
-    told, promise = columns_told(asked), result.promise
-    promise = result.promise
-    if promise is not None:
-        promise = replace(promise, plain=replace(promise.plain, **told))
-    return replace(result, promise=promise, **told)
-
-
-def columns_told(asked: Asked) -> dict[str, Any]:
-    """The columns of protected groups as a result has them."""
-    return {"group_column": asked.group_column(asked.roles.fair_between), "_between": asked.fair_between}
+    return sketch._under(asked.segment)
 
 
 def on_its_columns(result: Result, sketch: Sketch) -> tuple[Result, Sketch]:
@@ -65,7 +43,7 @@ def on_its_columns(result: Result, sketch: Sketch) -> tuple[Result, Sketch]:
         return result, sketch
     if set(groups) & set(result.rates) or (between := _counted_by(result, sketch)) is None:
         return result, sketch
-    alone = protected_sketch(sketch, roles_of(replace(result, fair_between=between, decide_by=()), sketch))
+    alone = protected_sketch(sketch, roles_of(replace(result, fair_between=between, decide_by=between), sketch))
     return replace(result, _between=between), alone
 
 

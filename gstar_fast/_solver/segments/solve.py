@@ -9,14 +9,10 @@ from dataclasses import dataclass
 
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import SEGMENT_NODES, Best, Mix
-from gstar_fast._question.question import Question
-from gstar_fast._question.roles import Roles
+from gstar_fast._solver.question import Problem
 from gstar_fast._solver.segments.certificate import tree_of, tree_of_mix
-from gstar_fast._solver.segments.problem import SegmentSearch, lay_out, prepare
+from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
 from gstar_fast._solver.segments.proof import Proof
-from gstar_fast._solver.snapshot import Snapshot
-
-ORDERS = ("rising", "falling")  # tried in this order where thresholds shall be monotone; the first of equals stays
 
 
 @dataclass(frozen=True)
@@ -48,21 +44,13 @@ class SegmentMixture:
         return Proof(tuple(tree_of_mix(search, mix) for search, mix in self.parts if mix is not None))
 
 
-def choose_by_segment(
-    snapshot: Snapshot,
-    roles: Roles,
-    question: Question,
-    *,
-    monotone: bool = False,
-    node_limit: int = SEGMENT_NODES,
-    seconds: float = math.inf,
-) -> SegmentChoice:
+def choose_by_segment(problem: Problem, node_limit: int = SEGMENT_NODES, seconds: float = math.inf) -> SegmentChoice:
     """The cheapest thresholds by segment that meet every limit between protected groups.
 
     Of choices that cost the same the search keeps the first it finds, in an order that is the same on every backend;
     a choice it keeps cannot be brought nearer to the best unified threshold by moving one segment.
     """
-    return choose_among(_searches(snapshot, roles, question, monotone), node_limit, seconds)
+    return choose_among(searches_of(problem), node_limit, seconds)
 
 
 def choose_among(
@@ -89,9 +77,9 @@ def choose_among(
     )
 
 
-def mix_by_segment(snapshot: Snapshot, roles: Roles, question: Question, *, monotone: bool = False) -> SegmentMixture:
+def mix_by_segment(problem: Problem) -> SegmentMixture:
     """The cheapest mixture of thresholds by segment that meets every limit."""
-    return mix_among(_searches(snapshot, roles, question, monotone))
+    return mix_among(searches_of(problem))
 
 
 def mix_among(searches: Iterable[SegmentSearch]) -> SegmentMixture:
@@ -99,19 +87,6 @@ def mix_among(searches: Iterable[SegmentSearch]) -> SegmentMixture:
     parts = [(search, room("segments").mix(search.nominal())) for search in searches]
     met = [(search, mix) for search, mix in parts if mix is not None]
     return SegmentMixture(min(met, key=lambda part: part[1].value, default=None), tuple(parts))
-
-
-def _searches(snapshot: Snapshot, roles: Roles, question: Question, monotone: bool) -> list[SegmentSearch]:
-    """One search, or one for each of ORDERS."""
-    first = prepare(snapshot, roles, question, ORDERS[0] if monotone else None)
-    rest = ORDERS[1:] if monotone else ()
-    return [first, *(lay_out(first.counts, question, first.scale, first.has, order, first.notes) for order in rest)]
-
-
-def in_orders(first: SegmentSearch, question: Question, monotone: bool) -> list[SegmentSearch]:
-    """The searches for another question on the same rows, at the same prices."""
-    orders = ORDERS if monotone else (None,)
-    return [lay_out(first.counts, question, first.scale, first.has, order, first.notes) for order in orders]
 
 
 def _cost(search: SegmentSearch, best: Best) -> float:

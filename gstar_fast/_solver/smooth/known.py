@@ -11,7 +11,7 @@ from gstar_fast._backends.interface import Floats
 from gstar_fast._base.names import Name, check_distinct, clean_name, sort_key
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._density.density import Density
-from gstar_fast._solver.snapshot import Snapshot
+from gstar_fast._solver.cells import Cells
 
 WHOLE = 50  # all rows together are about 2 ** 50 units, so that shares of them are whole numbers too
 QUANTILES, LEAST = 2048, 32  # that are candidates, of all cells together and of one
@@ -43,7 +43,7 @@ def checked_densities(given: object) -> dict[tuple[int, Name], Density]:
     return found
 
 
-def snapshot_of(cells: Densities) -> Snapshot:
+def expected_cells(cells: Densities) -> Cells:
     """What the solvers read of a sketch, as these densities expect it: counts between candidates, groups in order."""
     names = tuple(sorted({name for _, name in cells}, key=sort_key))
     edges = _edges(cells)
@@ -55,7 +55,7 @@ def snapshot_of(cells: Densities) -> Snapshot:
         rows[label, names.index(name)] = np.diff(before, prepend=0, append=total)
     unit = 2.0**-exponent
     expected = np.asarray(rows * unit, dtype=np.float64)
-    return Snapshot(names, edges, rows, unit, None, None, None, expected.sum(axis=2), expected)
+    return Cells(names, edges, rows, unit, numbers=expected.sum(axis=2), squared=expected)
 
 
 def _edges(cells: Densities) -> Floats:

@@ -18,15 +18,15 @@ from gstar_fast._question.question import Densities, Question, name_of
 from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.degenerate import cautions
 from gstar_fast._solver.promise.effective import effective_rows
 from gstar_fast._solver.question import Scale, check_groups, scale_of
 from gstar_fast._solver.rates import Outcome, linear_forms, rates_of
 from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import cheapest_within, loosened, nearest
-from gstar_fast._solver.smooth.known import snapshot_of
+from gstar_fast._solver.smooth.known import expected_cells
 from gstar_fast._solver.smooth.polish import hold_limits, polish
-from gstar_fast._solver.snapshot import Snapshot
 from gstar_fast.errors import NotConvergedWarning
 
 Kind = str | Densities  # of density, or what `density` returns of a sketch
@@ -38,7 +38,7 @@ NEAR = 0.01  # an iterative method has converged if no thresholds lower its loss
 class Smooth:
     """Densities of all cells, tabulated at the edges, with the way to thresholds in between."""
 
-    snapshot: Snapshot
+    counted: Cells
     question: Question
     scale: Scale
     totals: Ints
@@ -51,7 +51,7 @@ class Smooth:
 
     @property
     def groups(self) -> tuple[Name, ...]:
-        return self.snapshot.groups
+        return self.counted.groups
 
     def around(self, thresholds: Floats, bins: Floats) -> Floats:
         """Scores so many bins, and parts of them, from each threshold: (K, n) for thresholds (K,) and bins (n,)."""
@@ -119,39 +119,45 @@ class Smooth:
         return float(self.candidates[int(np.argmin(cost))])
 
 
-def prepare_smooth(sketch: Sketch | None, question: Question, kind: Kind, extra: tuple[int, ...] = ()) -> Smooth:
+def prepare_smooth(
+    sketch: Sketch | None, question: Question, kind: Kind, extra: tuple[int, ...] = (), cells: Cells | None = None
+) -> Smooth:
     """Make the densities and evaluate them at every edge; without a sketch they are given, and know their rows."""
-    snapshot = snapshot_of(_made(None, kind)) if sketch is None else Snapshot.of(sketch)
-    groups, rows = snapshot.groups, snapshot.rows
+    if sketch is None:
+        counted = expected_cells(_made(None, kind))
+    else:
+        counted = Cells.of(sketch) if cells is None else cells
+        sketch = counted.sketch(sketch)
+    groups, rows = counted.groups, counted.rows
     totals = rows.sum(axis=2)
     scale = scale_of(question, int(totals[0].sum()), int(totals[1].sum()))
     has = has_rate(totals)
-    notes = [*snapshot.notes, *check_groups(question, groups, has)]
+    notes = [*counted.notes, *check_groups(question, groups, has)]
     asked = question.windows.set | (question.penalty > 0)
     active = [r for r in range(len(SOLVER_RATES)) if asked[r] or r in extra]
-    edges = snapshot.edges
-    cells = _cells(_made(sketch, kind), groups, rows, totals, edges)
+    edges = counted.edges
+    curves = _curves(_made(sketch, kind), groups, rows, totals, edges)
     # smooth densities reach beyond the scores seen: so may thresholds, by half the range
     beyond = float(edges[-1] - edges[0]) / 2
     low, high = float(edges[0]) - beyond, float(edges[-1]) + beyond
-    bulk = _bulk(snapshot)
+    bulk = _bulk(counted)
     outside = np.geomspace(min(bulk, beyond) / 256, beyond, 256)
     candidates = np.concatenate([[-np.inf], edges[0] - outside[::-1], edges, edges[-1] + outside])
     shares = np.zeros((3, len(groups), len(candidates)))
     for k in range(len(groups)):
         for c in range(3):
-            cell = cells[3 * k + c]
+            cell = curves[3 * k + c]
             if cell is not None:
                 shares[c, k, 0] = totals[c, k]
                 # a density's rounding must not make its cdf fall
                 shares[c, k, 1:] = totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(candidates[1:])[0]))
-    problem = linear_forms(cells, totals, question, scale, active, low, high, bulk)
-    return Smooth(snapshot, question, scale, totals, candidates, shares, problem, active, tuple(notes), name_of(kind))
+    problem = linear_forms(curves, totals, question, scale, active, low, high, bulk)
+    return Smooth(counted, question, scale, totals, candidates, shares, problem, active, tuple(notes), name_of(kind))
 
 
-def _bulk(snapshot: Snapshot) -> float:
+def _bulk(counted: Cells) -> float:
     """How far the middle 99 % of the rows reach; scores further out may be a thousand times as far."""
-    before, edges = np.cumsum(snapshot.rows[:, :, 1:-1].sum(axis=(0, 1))), snapshot.edges
+    before, edges = np.cumsum(counted.rows[:, :, 1:-1].sum(axis=(0, 1))), counted.edges
     low, high = np.searchsorted(before, [0.005 * before[-1], 0.995 * before[-1]])
     return float(edges[high + 1] - edges[low])
 
@@ -164,7 +170,7 @@ def _made(sketch: Sketch | None, kind: Kind) -> Mapping[tuple[int, Name], Densit
     return every_density(sketch, kind)
 
 
-def _cells(
+def _curves(
     made: Mapping[tuple[int, Name], Density],
     groups: tuple[Name, ...],
     rows: Ints,
@@ -189,10 +195,10 @@ def _cells(
     return cells
 
 
-def solve_smooth(sketch: Sketch | None, question: Question) -> Result:
+def solve_smooth(sketch: Sketch | None, question: Question, cells: Cells | None = None) -> Result:
     """What `solve` does for densities other than the counts; without a sketch the question has them all."""
     method, unified = question.method, question.unified
-    s = prepare_smooth(sketch, question, question.density)
+    s = prepare_smooth(sketch, question, question.density, cells=cells)
     if method == "exact":
         return _exact(s, unified)
     backend = room("solver")
@@ -365,14 +371,14 @@ def finish_smooth(
     before = Outcome.of(s.accepted(np.full(len(s.groups), s.unified)), totals, s.scale)
     loss = s.loss(thresholds)
     asked = s.groups, after, before, totals, s.scale, s.question
-    notes = cautions(*asked, effective=lambda: effective_rows(s.snapshot), unified=unified)
+    notes = cautions(*asked, effective=lambda: effective_rows(s.counted), unified=unified)
     return Result(
         thresholds=dict(zip(s.groups, (float(x) for x in thresholds), strict=True)),
         error=after.error,
         cost=after.weighted_error,
         loss=loss,
         gaps=after.gaps,
-        rates=after.by_group(s.groups, s.snapshot.n_rows.sum(axis=0)),
+        rates=after.by_group(s.groups, s.counted.n_rows.sum(axis=0)),
         verdict=verdict,
         message=message,
         lower_bound=min(lower_bound, loss),
@@ -384,10 +390,11 @@ def finish_smooth(
         before_error=before.error,
         before_cost=before.weighted_error,
         before_gaps=before.gaps,
-        n_rows=float(s.snapshot.n_rows.sum()),
-        score_column=s.snapshot.score_column,
-        group_column=s.snapshot.group_column,
-        sketch_digest=s.snapshot.digest,
+        n_rows=float(s.counted.n_rows.sum()),
+        score_column=s.counted.score_column,
+        group_column=s.counted.group_column,
+        sketch_digest=s.counted.digest,
+        _between=s.counted.between,
         limits=s.question.bounds,
         penalties=s.question.penalties,
         costs=s.question.costs,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gstar_fast._question.question import Question
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.promise.beliefs import Known
 from gstar_fast._solver.promise.chance import Beliefs, beta_cdf, chance, holds
 from gstar_fast._solver.search import prepare
@@ -106,7 +107,7 @@ def test_two_rates_hold_together_and_others_are_added():
 
 def test_mixture_has_the_variance_of_its_rows():
     """Against draws from the Dirichlet distribution of the counts between the thresholds of a mixture."""
-    search = prepare(normal_sketch(3000, 1), Question.of(limits={"equal_opportunity": 0.1}))
+    search = prepare(Cells.of(normal_sketch(3000, 1)), Question.of(limits={"equal_opportunity": 0.1}))
     known = Known.of(search)
     from gstar_fast._solver.mix import Mixture
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import asked_roles
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.promise import by_segment as promise
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.snapshot import Snapshot
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::gstar_fast.errors.DegenerateWarning", "ignore::gstar_fast.errors.OverfitWarning"
@@ -45,7 +45,7 @@ def counted(rows, seed=0, segments=3):
 
 
 def known_of(sketch, limits, randomize=False, monotone=False):
-    answer = Answer(Snapshot.of(sketch), asked_roles(sketch, (0,), (1,)), Question.of(limits=limits), monotone)
+    answer = Answer(Cells.of(sketch, asked_roles(sketch, (0,), (1,))), Question.of(limits=limits))
     return promise.SegmentsKnown.of(answer, randomize)
 
 
@@ -100,7 +100,7 @@ def test_beliefs_are_what_new_rows_have(seed, randomize):
     sketch = gf.Sketch.from_rows(score, label, [sex, segment], bins=32)
     known = known_of(sketch, {"equalized_odds": 0.1, "demographic_parity": 0.1}, randomize)
     rng = np.random.default_rng(seed)
-    edges = Snapshot.of(sketch).candidates
+    edges = Cells.of(sketch).candidates
     parts = []
     for _ in range(3):
         at = np.sort(rng.choice(np.arange(8, 28), 2 if randomize else 1, replace=False))
@@ -131,9 +131,8 @@ def test_what_selection_adds_is_seen_on_new_rows():
         sketch = counted(1200, seed, segments=8)
         known = known_of(sketch, LIMITS)
         option = known.best(known.searches, known.asked)
-        answer = Answer(Snapshot.of(sketch), asked_roles(sketch, (0,), (1,)), known.question, False)
-        shift = known.shift(option, promise.replicates_of(answer, known.counts))
-        edges = Snapshot.of(sketch).candidates
+        shift = known.shift(option, promise.replicates_of(known.cells, known.question))
+        edges = Cells.of(sketch).candidates
         at = np.array([edges[next(iter(part))] for part in option.chosen.parts])
         score, label, sex, segment = whole
         accepted = score >= at[segment]
