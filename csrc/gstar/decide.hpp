@@ -59,16 +59,14 @@ public:
         }
         values_.push_back(set_.unknown_threshold().value_or(nan));
         if (set_.unified) values_.back() = values_[0];
-        by_code_ = threshold_table(values_of_codes(), values_.back());
+        by_code_ =
+            threshold_table({values_.begin(), values_.end() - 1}, values_.back());
         by_number_ = threshold_table(values_of_numbers(), numbers_beyond());
         if (!set_.cuts) return;
         cuts_ = cut_points(*set_.cuts);
         for (std::size_t k = 0; k <= set_.cuts->size(); ++k) {
             const std::int32_t slot = numbers_.find(static_cast<std::int64_t>(k));
-            by_segment_.push_back(set_.randomized ? nan
-                                  : slot < 0
-                                      ? values_.back()
-                                      : values_[static_cast<std::size_t>(slot)]);
+            by_segment_.push_back(set_.randomized ? nan : value_of(slot));
         }
     }
 
@@ -194,14 +192,14 @@ private:
         return it == texts_.end() ? -1 : it->second;
     }
 
-    std::vector<double> values_of_codes() const {
-        return {values_.begin(), values_.end() - 1};
+    /// The threshold of a slot; of none, that of unknown groups.
+    double value_of(std::int32_t slot) const noexcept {
+        return slot < 0 ? values_.back() : values_[static_cast<std::size_t>(slot)];
     }
     std::vector<double> values_of_numbers() const {
         std::vector<double> out;
         for (const std::int32_t slot : numbers_.small())
-            out.push_back(slot < 0 ? values_.back()
-                                   : values_[static_cast<std::size_t>(slot)]);
+            out.push_back(value_of(slot));
         return out;
     }
     /// Some names may be numbers too large for the table: then look closer.
@@ -226,10 +224,7 @@ private:
         std::vector<double> values;
         for (const name& n : *r.names) {
             s.slots.push_back(slot_of(n));
-            values.push_back(
-                s.slots.back() < 0
-                    ? values_.back()
-                    : values_[static_cast<std::size_t>(s.slots.back())]);
+            values.push_back(value_of(s.slots.back()));
         }
         s.own = threshold_table(std::move(values),
                                 std::numeric_limits<double>::quiet_NaN());
@@ -322,10 +317,7 @@ private:
         std::uint16_t segments[256];
         for (std::size_t i = begin; i < end; i += 256) {
             const std::size_t n = std::min<std::size_t>(256, end - i);
-            if (r.scores.type == dtype::f32)
-                detail::read_as<float>(r.scores, i, n, scores);
-            else
-                detail::read_as<double>(r.scores, i, n, scores);
+            read_reals(r.scores, i, n, scores);
             if (set_.unified) {
             } else if (by_number(r)) {
                 cuts_.segments_of(r.groups, i, n, segments);
@@ -396,8 +388,7 @@ private:
     bool decide(double score, std::int32_t slot, Name group) const {
         if (set_.randomized) refuse_no_key();
         if (set_.unified) slot = 0;
-        const double t =
-            slot < 0 ? values_.back() : values_[static_cast<std::size_t>(slot)];
+        const double t = value_of(slot);
         if (score >= t) return true;
         if (score < t) return false;
         return compare(score, threshold_of(slot, 0, group, -1), -1);

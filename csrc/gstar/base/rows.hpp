@@ -93,13 +93,19 @@ inline void read_whole(const column& c, std::size_t begin, std::size_t n,
     }
 }
 
+/// Read numbers of f32 or f64 as double.
+inline void read_reals(const column& c, std::size_t begin, std::size_t n,
+                       double* out) {
+    if (c.type == dtype::f32)
+        detail::read_as<float>(c, begin, n, out);
+    else
+        detail::read_as<double>(c, begin, n, out);
+}
+
 /// Whether a score, of f32 or f64, is NaN.
 inline bool is_nan(const column& scores, std::size_t row) {
     double x = 0;
-    if (scores.type == dtype::f32)
-        detail::read_as<float>(scores, row, 1, &x);
-    else
-        detail::read_as<double>(scores, row, 1, &x);
+    read_reals(scores, row, 1, &x);
     return std::isnan(x);
 }
 

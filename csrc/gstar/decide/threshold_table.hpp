@@ -111,21 +111,11 @@ public:
     /// The segments of rows of a float column; `no_segment` for NaN.
     void segments_of(const column& c, std::size_t begin, std::size_t n,
                      std::uint16_t* out) const noexcept {
-        if (c.type == dtype::f32)
-            segments_as<float>(c, begin, n, out);
-        else
-            segments_as<double>(c, begin, n, out);
-    }
-
-private:
-    template <class Float>
-    void segments_as(const column& c, std::size_t begin, std::size_t n,
-                     std::uint16_t* out) const noexcept {
         constexpr std::size_t block = 256;
         double numbers[block];
         for (std::size_t i = 0; i < n; i += block) {
             const std::size_t here = n - i < block ? n - i : block;
-            detail::read_as<Float>(c, begin + i, here, numbers);
+            read_reals(c, begin + i, here, numbers);
             for (std::size_t j = 0; j < here; ++j)
                 out[i + j] =
                     numbers[j] == numbers[j]
@@ -134,6 +124,7 @@ private:
         }
     }
 
+private:
     std::vector<double> cuts_;
 };
 
