@@ -133,7 +133,7 @@ def report(
     frozen = sketch.copy()  # one moment, whatever is counted meanwhile
     warn_of_labels(frozen._core)
     digest = frozen.digest()
-    _check_digest(result, digest)
+    _check_digest("result", result.sketch_digest, digest, "pass the sketch that was solved, or solve this one")
     result, frozen = on_its_columns(result, frozen)
     _check_belongs(result, frozen)
     with warnings.catch_warnings():
@@ -206,12 +206,13 @@ def _check_kinds(
         check_criterion(criterion, "criterion")
 
 
-def _check_digest(result: Result, digest: str) -> None:
-    if result.sketch_digest is not None and result.sketch_digest != digest:
+def _check_digest(argument: str, of_sketch: str | None, digest: str, cure: str) -> None:
+    """Raise if a result, or a frontier, says that it is of another sketch."""
+    if of_sketch not in (None, digest):
         raise bad_value(
-            "result",
-            f"the result was found on another sketch: its sketch_digest begins with {result.sketch_digest[:12]}, the "
-            f"digest of this sketch with {digest[:12]}; pass the sketch that was solved, or solve this one",
+            argument,
+            f"the {argument} is of another sketch: its digest begins with {str(of_sketch)[:12]}, that of this sketch "
+            f"with {digest[:12]}; {cure}",
         )
 
 
@@ -266,13 +267,7 @@ def _check_frontier(given: Frontier, result: Result, digest: str) -> None:
             f"frontier has {len(given.groups)} groups and the result {len(result.thresholds)}, not the same ones; "
             "compute both on the same sketch",
         )
-    other = given.result(0).sketch_digest
-    if other is not None and other != digest:
-        raise bad_value(
-            "frontier",
-            f"frontier was computed on another sketch: its digest begins with {other[:12]}, that of this sketch with "
-            f"{digest[:12]}; compute it again",
-        )
+    _check_digest("frontier", given.result(0).sketch_digest, digest, "compute it again")
 
 
 def _frontier_of(

@@ -11,6 +11,7 @@ from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._report import figures
 from gstar_fast._report.contents import (
     Contents,
+    asked,
     bound_word,
     confidence,
     estimate_cell,
@@ -32,32 +33,9 @@ METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
 
 
 def asked_section(contents: Contents) -> Html:
-    """The question, criterion by criterion, and how it was answered."""
+    """The question, and how it was answered."""
     r = contents.result
-    rows: list[list[object]] = []
-    for name, limit in r.limits.items():
-        met = is_met(name, limit, r.gaps.get(name))
-        word = "-" if met is None else "yes" if met else "no"
-        rows.append(
-            [plain(name), f"{bound_word(name)} {limit:g}", *_both(contents, name), tag("td", word, class_=word)]
-        )
-    for name, weight in r.penalties.items():
-        rows.append([plain(name), f"penalty {weight:g}", *_both(contents, name), tag("td", "weighed")])
-    for row, name in zip(rows, [*r.limits, *r.penalties], strict=True):
-        there = contents.audit.new_rows.get(name)
-        row += [short_number(getattr(there, key, None)) for key in ("mean", "nine_of_ten")]
-        row.append(CRITERION[name].measured)
-    head = ["criterion", "asked", "before", "after", "met", "expected on new rows", "nine of ten samples within"]
-    head.append("how it is measured")
-    asked_for = (
-        table("Criteria", head, rows, words=[7], quiet=True)
-        if rows
-        else tag(
-            "p",
-            f"No limit and no penalty: the thresholds with the least {contents.measure}, {contents.kind} by "
-            f"{contents.kind}.",
-        )
-    )
+    asked_for = [f"{plain(name)} {_asked_of(contents, name)}" for name in asked(r)]
     fp, fn = r.costs
     kind = f"{'a mixture' if r.randomized else 'one'} for each {contents.kind}"
     if r.evidence is not None:
@@ -74,7 +52,9 @@ def asked_section(contents: Contents) -> Html:
     if r.verdict == "promised" and r.promise is not None:
         least = short_number(r.promise.plain.cost)
         proof = f"none that the {contents.measure} is the least; with plain thresholds it is {least}"
+    least_of_all = f"none: the thresholds with the least {contents.measure}, {contents.kind} by {contents.kind}"
     facts = [
+        ("limits and penalties", ", ".join(asked_for) or least_of_all),
         (
             "cost of an error",
             f"false positive {fp:g}, false negative {fn:g}" + ("; classes alike" if r.balanced else ""),
@@ -89,11 +69,15 @@ def asked_section(contents: Contents) -> Html:
         )
         said += f"for everybody {short_number(r.before_cost)}; z = {r.evidence.z:.2f}, needed {r.evidence.needed:.2f}"
         facts.append(("evidence", said))
-    return section("asked", "What was asked", asked_for, _facts(facts))
+    return section("asked", "What was asked", _facts(facts))
 
 
-def _both(contents: Contents, name: str) -> list[str]:
-    return [short_number(contents.result.before_gaps.get(name)), short_number(contents.result.gaps.get(name))]
+def _asked_of(contents: Contents, name: str) -> str | None:
+    """What was asked of a criterion, if anything."""
+    limits, penalties = contents.result.limits, contents.result.penalties
+    if name in limits:
+        return f"{bound_word(name)} {limits[name]:g}"
+    return f"penalty {penalties[name]:g}" if name in penalties else None
 
 
 def _facts(facts: Iterable[tuple[str, object]]) -> Html:
@@ -113,7 +97,7 @@ def thresholds_section(contents: Contents) -> Html:
     rows = []
     for group in listed:
         at = audit.rates[group]
-        threshold = tag("td", threshold_text(r, group), class_="n wrap")
+        threshold = tag("td", threshold_text(r, group), tag("small", _exact(contents, group)), class_="n wrap")
         row = [who(contents, group), row_count(at["rows"].value or 0.0), threshold]
         row += [intervals[group] or "-"] if has_limits else []
         rows.append([*row, *(short_number(at[metric].value) for metric in ("selection_rate", "tpr", "fpr"))])
@@ -127,14 +111,12 @@ def thresholds_section(contents: Contents) -> Html:
         words += "with the probability shown."
     if has_limits:
         words += f" The interval is where the threshold falls when the rows are drawn anew, with {confidence(audit)}."
-    exact = ([who(contents, g), tag("code", _exact(contents, g))] for g in listed)
     return section(
         "thresholds",
         "Thresholds",
         tag("p", words),
         table("Thresholds and what they do", head, rows, quiet=True),
         contents.not_decided,
-        details("To the last digit", table("Exact thresholds", [contents.kind, "threshold"], exact, quiet=True)),
     )
 
 
@@ -149,14 +131,12 @@ def _exact(contents: Contents, group: Name) -> str:
 
 
 def gaps_section(contents: Contents) -> Html:
-    """Every gap under its own definition."""
+    """Every gap under its own definition, those that were asked for first."""
     audit, before, title = contents.audit, contents.before, "Gaps before and after"
     if len(audit.groups) == 1:
         return section("gaps", title, tag("p", "With one group there is nobody to compare with: every gap is 0."))
-    rows = [
-        [plain(name), estimate_cell(before.gaps.get(name)), estimate_cell(estimate), audit.definitions[name]]
-        for name, estimate in audit.gaps.items()
-    ]
+    names = dict.fromkeys([*(name for name in asked(contents.result) if name in audit.gaps), *audit.gaps])
+    head = ["gap", "asked", "before", "after", "expected on new rows", "how it is measured"]
     words = (
         "Each gap is counted on the rows of the sketch, which the thresholds were fitted to; small numbers are "
         f"intervals, with {confidence(audit)}, for thresholds fixed beforehand. Names that sound alike "
@@ -171,8 +151,24 @@ def gaps_section(contents: Contents) -> Html:
         title,
         tag("p", words),
         tag("figure", figures.gaps(before, audit, limits, contents.before_words), caption),
-        table("All gaps", ["gap", "before", "after", "how it is measured"], rows, words=[3], quiet=True),
+        table("Gaps", head, (_gap_row(contents, name) for name in names), words=[5], quiet=True),
     )
+
+
+def _gap_row(contents: Contents, name: str) -> list[object]:
+    r, audit = contents.result, contents.audit
+    met = is_met(name, r.limits[name], r.gaps.get(name)) if name in r.limits else None
+    word = None if met is None else tag("small", "met" if met else "not met", class_="yes" if met else "no")
+    expected = audit.new_rows.get(name) if name in asked(r) else None
+    within = None if expected is None else tag("small", f"9 of 10 within {short_number(expected.nine_of_ten)}")
+    return [
+        plain(name),
+        tag("td", _asked_of(contents, name) or "-", word, class_="n"),
+        estimate_cell(contents.before.gaps.get(name)),
+        estimate_cell(audit.gaps[name]),
+        tag("td", short_number(None if expected is None else expected.mean), within, class_="n"),
+        audit.definitions[name],
+    ]
 
 
 def rates_section(contents: Contents) -> Html:

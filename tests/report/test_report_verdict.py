@@ -81,7 +81,7 @@ def test_the_page_speaks_of_as_many_new_rows_as_its_audit():
     odds, ratio = audit.new_rows["equalized_odds"], audit.new_rows["disparate_impact"]
     assert f"nine of ten samples of 300 rows stay under {odds.nine_of_ten:.2g}. Expect the disparate" in box.text
     assert f"nine of ten samples of 300 rows stay above {ratio.nine_of_ten:.2g}. This assumes" in box.text
-    assert f"{odds.nine_of_ten:.4f}" in page.one(id="asked").text
+    assert f"{odds.nine_of_ten:.4f}" in page.one(id="gaps").text
     assert "new_rows=300" in page.one(id="reproduce").text
     assert "new_rows=" not in page_of(result, sketch, audit=gf.audit(result, sketch))[0].one(id="reproduce").text
 
