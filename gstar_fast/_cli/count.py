@@ -63,13 +63,13 @@ def read_ahead(items: Generator[T, None, None], stop: Stop, depth: int = 3) -> I
 
     A read that blocks (an idle pipe) then blocks that thread only.
     """
-    waiting: queue.Queue[tuple[str, Any]] = queue.Queue(depth)
+    waiting: queue.Queue[tuple[T] | BaseException | None] = queue.Queue(depth)  # an item, an error, or the end
     closed = threading.Event()
 
-    def put(kind: str, item: Any) -> bool:
+    def put(found: tuple[T] | BaseException | None) -> bool:
         while not closed.is_set():
             try:
-                waiting.put((kind, item), timeout=0.1)
+                waiting.put(found, timeout=0.1)
                 return True
             except queue.Full:
                 continue
@@ -78,25 +78,25 @@ def read_ahead(items: Generator[T, None, None], stop: Stop, depth: int = 3) -> I
     def read() -> None:
         try:
             for item in items:
-                if not put("item", item):
+                if not put((item,)):
                     return
-            put("end", None)
+            put(None)
         except BaseException as error:
-            put("error", error)
+            put(error)
         finally:
             items.close()
 
     def taken() -> Iterator[T]:
         while stop.signal is None:
             try:
-                kind, item = waiting.get(timeout=0.1)
+                found = waiting.get(timeout=0.1)
             except queue.Empty:
                 continue
-            if kind == "error":
-                raise item
-            if kind == "end":
+            if found is None:
                 return
-            yield item
+            if isinstance(found, BaseException):
+                raise found
+            yield found[0]
 
     thread = threading.Thread(target=read, name="reader", daemon=True)
     thread.start()
@@ -167,16 +167,16 @@ class Tally:
     def add(self, source: Input, block: Block, first_row: int) -> None:
         """Count all rows of a block, or raise and count none."""
         c = self.columns
-        scores = self.scores_of(block.columns[c.score], _where(source, c.score), first_row)
-        labels = None if c.label is None else self.labels.of(block.columns[c.label], _where(source, c.label), first_row)
+        scores = self.scores_of(block.columns[c.score], source.column(c.score), first_row)
+        labels = None if c.label is None else self.labels.of(block.columns[c.label], source.column(c.label), first_row)
         nulls = self.sketch._passing.group != RAISE
         texts = [name_of_text if block.is_text(name) else None for name in c.group]
         groups = [
-            groups_of(block.columns[name], _where(source, name), name_of, first_row, nulls=nulls)
+            groups_of(block.columns[name], source.column(name), name_of, first_row, nulls=nulls)
             for name, name_of in zip(c.group, texts, strict=True)
         ]
         weights, repeats = (
-            None if name is None else numbers_of(block.columns[name], _where(source, name), first_row)
+            None if name is None else numbers_of(block.columns[name], source.column(name), first_row)
             for name in (c.weight, c.repeats)
         )
         try:
@@ -196,10 +196,6 @@ class Tally:
     def check_positive(self) -> None:
         """Raise if no row has the --positive label."""
         check_positive(self.sketch._core)
-
-
-def _where(source: Input, column: str) -> str:
-    return f"{source.name}: column {column!r}"
 
 
 # ----------------------------------------------------------------------------------------------------------------- runs

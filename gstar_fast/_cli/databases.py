@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, NamedTuple, TypeAlias
 from urllib.parse import quote
 
@@ -52,12 +54,16 @@ def _told(url: str, kind: type[Exception]) -> Iterator[None]:
         raise CliError(f"{without_secrets(url)}: the database returned an error.\nfound: {said}") from None
 
 
+def _driver(package: str, url: str) -> ModuleType:
+    try:
+        return import_module(package)
+    except ImportError:
+        raise extra_missing(f"--sql {url}", package, "sql") from None
+
+
 @contextlib.contextmanager
 def _duckdb(path: str) -> Iterator[Database]:
-    try:
-        import duckdb
-    except ImportError:
-        raise extra_missing(f"--sql duckdb:{path}", "duckdb", "sql") from None
+    duckdb = _driver("duckdb", f"duckdb:{path}")
     with _told(f"duckdb:{path}", duckdb.Error), duckdb.connect(path, read_only=True) as connection:
         connection.execute("BEGIN TRANSACTION")
         yield Database("duckdb", lambda query: connection.execute(query).fetchall())
@@ -76,10 +82,7 @@ def _sqlite(path: str) -> Iterator[Database]:
 
 @contextlib.contextmanager
 def _postgres(url: str) -> Iterator[Database]:
-    try:
-        import psycopg
-    except ImportError:
-        raise extra_missing("--sql postgresql://", "psycopg", "sql") from None
+    psycopg = _driver("psycopg", "postgresql://")
     with _told(url, psycopg.Error), contextlib.closing(psycopg.connect(url)) as connection:
         connection.read_only = True
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gstar_fast._base.text import printable, span, without_secrets
 
@@ -48,7 +48,7 @@ def command_line(argv: list[str]) -> str:
     return shlex.join(["gstar-fast", *map(without_secrets, argv)])
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Values for JSON; infinities as text, a tuple that names a group as an object, as in saved thresholds."""
     if isinstance(value, dict):
         return {_key(key): _count(item) if key in _COUNTS else plain(item) for key, item in value.items()}
@@ -64,8 +64,13 @@ def plain(value: Any) -> Any:
 _COUNTS = ("rows", "n_rows")  # printed as whole numbers; results have them as floats
 
 
-def _count(value: Any) -> Any:
+def _count(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else plain(value)
+
+
+def json_bytes(data: object) -> bytes:
+    """The JSON of a file."""
+    return (json.dumps(plain(data), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
 def group_name(name: Name) -> Scalar | dict[str, list[Scalar]]:

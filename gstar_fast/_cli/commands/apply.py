@@ -231,18 +231,15 @@ class Deciding:
         return checked_columns(source, names, {name: name for name in names})  # each once: all are kept
 
     def decide(self, source: Input, block: Block, first_row: int) -> NDArray[np.uint8]:
-        def where(column: str) -> str:
-            return f"{source.name}: column {column!r}"
-
         assert self.score is not None
-        scores = numbers_of(block.columns[self.score], where(self.score), first_row)
+        scores = numbers_of(block.columns[self.score], source.column(self.score), first_row)
         if self._missing.values:
             scores = np.asarray(scores, np.float64)
             scores = np.where(np.isin(scores, self._missing.values), np.nan, scores)
-        groups = self._numbers(block, where, first_row) or [
+        groups = self._numbers(source, block, first_row) or [
             groups_of(
                 block.columns[name],
-                where(name),
+                source.column(name),
                 known if block.is_text(name) else None,
                 first_row,
                 nulls=self._missing_group != RAISE,
@@ -252,7 +249,7 @@ class Deciding:
         one: Column = groups if len(groups) > 1 else groups[0] if groups else None
         keys = None
         if self.key is not None:
-            keys = keys_of(block.columns[self.key], where(self.key), first_row)
+            keys = keys_of(block.columns[self.key], source.column(self.key), first_row)
         try:
             if self._missing_group != RAISE:
                 one = _with_names(one, self._missing_group)
@@ -263,7 +260,7 @@ class Deciding:
             raise CliError(f"{source.name}: {worded(error, face)}") from error
         return decisions.view(np.uint8)
 
-    def _numbers(self, block: Block, where: Callable[[str], str], first_row: int) -> list[Column]:
+    def _numbers(self, source: Input, block: Block, first_row: int) -> list[Column]:
         """The column of numbers that stand for groups, where thresholds have cut points.
 
         In text, 1 is a number like 0.5; a typed column of whole numbers is rejected, as everywhere.
@@ -271,7 +268,7 @@ class Deciding:
         if not self._by_number:
             return []
         name = self.group[0]
-        numbers = numbers_of(block.columns[name], where(name), first_row)
+        numbers = numbers_of(block.columns[name], source.column(name), first_row)
         return [np.asarray(numbers, np.float64) if block.is_text(name) else numbers]
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import html
-import io
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +16,13 @@ from gstar_fast._base.files import write_atomically
 from gstar_fast._base.text import distinct, printable_name
 from gstar_fast._cli.count import Columns, Tally
 from gstar_fast._cli.errors import USAGE, CliError
-from gstar_fast._cli.output import Console, plain
+from gstar_fast._cli.output import Console, json_bytes
 from gstar_fast._cli.read import count_tables, refuse_options, sketch_of
 from gstar_fast._cli.save import check_output, ending, note_written
 from gstar_fast._cli.tables.columns import Labels
 from gstar_fast._cli.tables.inputs import is_sketch
 from gstar_fast._cli.tables.reader import Column, Kinds
+from gstar_fast._cli.tables.write import table_bytes
 from gstar_fast._cli.thresholds import load_thresholds, take_columns
 
 
@@ -116,26 +114,20 @@ def _decisions(given: argparse.Namespace, console: Console) -> gf.Sketch:
 
 
 def _json(found: gf.results.Audit) -> bytes:
-    return (json.dumps(plain(found.to_dict()), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return json_bytes(found.to_dict())
 
 
 def _csv(found: gf.results.Audit) -> bytes:
     """One line for each number, as `Audit.to_dataframe` has them."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["group", "metric", "value", "low", "high", "method", *NEW_ROWS])
-    text_of = dict(zip(found.groups, distinct(found.groups), strict=True))
+    text_of = dict(zip(found.groups, map(_cell, distinct(found.groups)), strict=True))
     rows = [(text_of[name], metric, e) for name in found.groups for metric, e in found.rates[name].items()]
-    if found.thresholds is not None:
-        rows += [(text_of[name], "threshold", e) for name, e in found.thresholds.items()]
+    rows += [(text_of[name], "threshold", e) for name, e in (found.thresholds or {}).items()]
     rows += [("", name, e) for name, e in (*found.overall.items(), *found.gaps.items())]
-    for name, metric, e in rows:
-        numbers = ("" if x is None else repr(float(x)) for x in (e.value, e.low, e.high))
-        there = found.new_rows.get(metric)
-        writer.writerow(
-            [_cell(name), metric, *numbers, e.method, *(getattr(there, key, "") for key in NEW_ROWS.values())]
-        )
-    return text.getvalue().encode()
+    there = [found.new_rows.get(metric) for _, metric, _ in rows]
+    numbers = {key: [getattr(e, key) for _, _, e in rows] for key in ("value", "low", "high", "method")}
+    columns = {"group": [name for name, _, _ in rows], "metric": [metric for _, metric, _ in rows], **numbers}
+    columns |= {name: [getattr(one, key, "") for one in there] for name, key in NEW_ROWS.items()}
+    return table_bytes("csv", columns, len(rows))
 
 
 def _cell(name: str) -> str:

@@ -7,10 +7,11 @@ import shlex
 import sys
 from pathlib import Path
 
-from gstar_fast._base.files import open_atomically, write_atomically
+from gstar_fast._base.files import write_atomically
 from gstar_fast._cli.errors import DONE, CliError
 from gstar_fast._cli.output import Console
 from gstar_fast._cli.tables import inputs
+from gstar_fast._cli.tables.write import table_bytes
 from gstar_fast.datasets import ScoreTable, paper_synthetic_batches
 
 PARTS = 4
@@ -74,12 +75,5 @@ def _refuse_foreign(folder: Path, ours: set[str]) -> None:
 
 def _write(path: Path, table: ScoreTable) -> None:
     groups = [GROUPS[code] for code in table.groups.tolist()]
-    if path.suffix == ".parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        with open_atomically(path) as file:
-            pq.write_table(pa.table({"score": table.scores, "label": table.labels, "group": groups}), file)
-        return
-    lines = zip(table.scores.astype(str).tolist(), table.labels.tolist(), groups, strict=True)
-    write_atomically(path, ("score,label,group\n" + "".join(f"{s},{y},{g}\n" for s, y, g in lines)).encode())
+    columns = {"score": table.scores, "label": table.labels, "group": groups}
+    write_atomically(path, table_bytes(path.suffix.removeprefix("."), columns, len(groups)))

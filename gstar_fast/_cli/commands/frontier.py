@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
-import json
+from collections.abc import Callable
+from functools import partial
 
 import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.text import aligned, distinct, printable_name, short_number
-from gstar_fast._cli.errors import USAGE, CliError, extra_missing
-from gstar_fast._cli.output import Console, group_name, plain
+from gstar_fast._cli.errors import USAGE, CliError
+from gstar_fast._cli.output import Console, group_name, json_bytes
 from gstar_fast._cli.read import sketch_of
 from gstar_fast._cli.save import check_outputs, ending, note_written
-from gstar_fast._cli.tables import inputs
+from gstar_fast._cli.tables.write import table_bytes
 from gstar_fast._cli.thresholds import answer, asked, with_columns
 
 
@@ -25,7 +24,7 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
         raise CliError("--at-gap and --at-error exclude each other", USAGE)
     if given.thresholds is not None and not any(at):
         raise CliError("--thresholds saves one point; say which: --at-gap X or --at-error X", USAGE)
-    write = None if given.output is None else ending(given.output, {".csv": _csv, ".json": _json, ".parquet": _parquet})
+    write = None if given.output is None else ending(given.output, _WRITERS)
     cut = [] if given.segments is None else [given.segments]
     check_outputs({"-o": given.output, "--thresholds": given.thresholds}, [*given.inputs, *cut])
     segments = None if given.segments is None else gf.Segments.load(given.segments)
@@ -72,27 +71,18 @@ def _text(found: gf.results.Frontier, most: int = 12) -> str:
     return "\n".join(lines)
 
 
-def _csv(found: gf.results.Frontier) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_header(found))
-    for gap, error, thresholds in zip(found.gaps, found.costs, found.thresholds, strict=True):
-        writer.writerow([repr(float(x)) for x in (gap, error, *thresholds)])
-    return text.getvalue().encode()
-
-
 def _json(found: gf.results.Frontier) -> bytes:
-    return (json.dumps(plain(_points(found)), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return json_bytes(_points(found))
 
 
-def _parquet(found: gf.results.Frontier) -> bytes:
-    if not inputs.has_pyarrow():
-        raise extra_missing("writing Parquet", "pyarrow")
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def _table(kind: str, found: gf.results.Frontier) -> bytes:
+    """One row for each point."""
     columns = [found.gaps, found.costs, *found.thresholds.T]
-    table = pa.table(dict(zip(_header(found), (pa.array(column) for column in columns), strict=True)))
-    out = io.BytesIO()
-    pq.write_table(table, out)
-    return out.getvalue()
+    return table_bytes(kind, dict(zip(_header(found), columns, strict=True)), len(found))
+
+
+_WRITERS: dict[str, Callable[[gf.results.Frontier], bytes]] = {
+    ".csv": partial(_table, "csv"),
+    ".json": _json,
+    ".parquet": partial(_table, "parquet"),
+}

@@ -136,7 +136,7 @@ def _first_wrong(source: Input, number: str | None = None) -> CliError | None:
         first_row = 0
         for block in read_plain_csv(source, Wanted(lambda names: names if number is None else [number], {}), 0):
             if number is not None:
-                numbers_of(block.columns[number], f"{source.name}: column {number!r}", first_row)
+                numbers_of(block.columns[number], source.column(number), first_row)
             first_row += block.rows
     except CliError as error:
         return error
@@ -150,9 +150,9 @@ def _explained(source: Input, names: list[str], error: Exception) -> CliError:
     if wrong:
         name, kind, value = names[int(wrong[1])], wrong[2], wrong[3][:60]
         if kind == "double":
-            return _first_wrong(source, name) or no_number(f"{source.name}: column {name!r}", value.strip("'"))
+            return _first_wrong(source, name) or no_number(source.column(name), value.strip("'"))
         return CliError(
-            f"{source.name}: column {name!r} began as {kind}, and later has {value}; write CSV, which keeps it as it is"
+            f"{source.column(name)} began as {kind}, and later has {value}; write CSV, which keeps it as it is"
         )
     if "UTF8" in said.replace("-", "").upper():
         return not_utf8(source)

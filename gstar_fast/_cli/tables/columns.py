@@ -152,37 +152,19 @@ class Labels:
     def of(self, column: Column, where: str, first_row: int = 0) -> Column:
         """Labels of a column: a null, a NaN or an empty text is not a label."""
         texts = _texts_of(column)
-        if texts is not None:
-            return self._by_value(texts, where, first_row)
-        types = _pa().types
-        kind = column.type
-        plain = types.is_integer(kind) or types.is_boolean(kind)
-        if plain and not column.null_count and self.positive is None:
-            return column
-        if types.is_boolean(kind):
-            column = column.cast(_pa().int8())
-        elif types.is_decimal(kind):
-            column = column.cast(_pa().float64())
-        elif types.is_null(kind):
-            column = np.full(len(column), np.nan)
-        elif not (plain or types.is_floating(kind)):
-            raise CliError(f"{where} must hold {self.what}s 0 and 1, found {kind}")
-        return self._of_numbers(np.asarray(column), where, first_row)
-
-    def _of_numbers(self, values: Values, where: str, first_row: int) -> Column:
-        missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
-        if self.positive is not None:
-            self._see(np.unique(values[~missing]).tolist())
-            ones = values == _as_number(self.positive)
-        else:
-            ones = values == 1
-            wrong = ~(ones | (values == 0) | missing)
-            if wrong.any():
-                raise self._wrong(where, np.unique(values[~missing]).tolist(), first_row + int(wrong.argmax()))
-        return _masked(ones, missing)
+        if texts is None:
+            types, kind = _pa().types, column.type
+            whole = types.is_integer(kind) or types.is_boolean(kind)
+            if whole and not column.null_count and self.positive is None:
+                return column
+            if not (whole or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind)):
+                raise CliError(f"{where} must hold {self.what}s 0 and 1, found {kind}")
+            encoded = (column.cast(_pa().float64()) if types.is_floating(kind) else column).dictionary_encode()
+            texts = _Texts(encoded.dictionary.to_pylist(), _codes(encoded))
+        return self._by_value(texts, where, first_row)
 
     def _by_value(self, texts: _Texts, where: str, first_row: int) -> Column:
-        """Labels of texts; a dictionary may have values that no row has."""
+        """Labels of distinct values; a dictionary may have some that no row has."""
         values, codes = texts
         table = np.array([*map(self._one, values), 2], np.uint8)
         labels = table[codes]

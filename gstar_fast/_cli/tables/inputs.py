@@ -64,6 +64,10 @@ class Input:
         assert self.stream is not None
         return self.stream.peek(number)[:number]
 
+    def column(self, name: str) -> str:
+        """A column, as it appears in messages."""
+        return f"{self.name}: column {name!r}"
+
     def identity(self) -> Identity:
         """What must be equal for the file, and the meaning of its rows, to be the same."""
         if self.path is None:

@@ -132,7 +132,7 @@ def _constant(source: Input, name: str, raw: str, wanted: Wanted, rows: int) -> 
 
     kind = wanted.kinds.get(name)
     if kind == "number":
-        return pa.array(np.full(rows, numbers_of([value], f"{source.name}: column {name!r}")[0]))
+        return pa.array(np.full(rows, numbers_of([value], source.column(name))[0]))
     if kind != "text" and isinstance(name_of_text(value), int):
         return pa.array(np.full(rows, int(value)))
     codes = pa.array(np.zeros(rows, np.int8), mask=np.full(rows, value == ""))

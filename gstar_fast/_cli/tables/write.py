@@ -72,6 +72,15 @@ def writer_for(kind: str, compression: str | None, out: Tap, *, delimiter: str |
     return _ArrowWriter(kind, out)
 
 
+def table_bytes(kind: str, columns: Columns, rows: int) -> bytes:
+    """A small table as a file of this format."""
+    out = io.BytesIO()
+    writer = writer_for(kind, None, Tap(out))
+    writer.write(columns, rows)
+    writer.close()
+    return out.getvalue()
+
+
 class _CsvWriter:
     """CSV with quotes only where they are needed."""
 
