@@ -3,47 +3,41 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from typing import TypeAlias
 
 from gstar_fast._cli.values import criterion, delimiter, moment, objective, pair, unknown
 from gstar_fast._words import FORMATS, KINDS, METHODS
+
+Add: TypeAlias = Callable[..., argparse.Action]  # `add_argument` of a parser or of a group of options
 
 SHELLS = ("bash", "zsh", "fish")
 
 
 def _reading(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("how tables are read")
-    group.add_argument("--format", choices=FORMATS, help="format of the input, if its name does not show it")
-    group.add_argument("--delimiter", type=delimiter, metavar="C", help="separator of the columns of a CSV file")
+    add = parser.add_argument_group("how tables are read").add_argument
+    add("--format", choices=FORMATS, help="format of the input, if its name does not show it")
+    add("--delimiter", type=delimiter, metavar="C", help="separator of the columns of a CSV file")
 
 
 def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
-    group = parser.add_argument_group(
+    add = parser.add_argument_group(
         "columns" if needed else "columns, if the input is tables (a sketch knows its own)"
-    )
-    group.add_argument(
-        "--score", metavar="COL", required=needed, help="score of the classifier; higher = more positive"
-    )
-    group.add_argument("--label", metavar="COL", help="true outcome, 0 or 1; empty, NA, NaN or null if not known")
-    group.add_argument("--no-label", action="store_true", help="no row has a label: only selection rates are known")
-    group.add_argument(
-        "--group", metavar="COL", action="append", required=needed, help="group of a row; repeat it for intersections"
-    )
-    group.add_argument("--weight", metavar="COL", help="weight of each row, such as a survey weight")
-    group.add_argument("--repeats", metavar="COL", help="how many rows each line stands for: whole numbers")
-    group.add_argument("--positive", metavar="VALUE", help="the label that means 1; all others mean 0, unless missing")
-    group = parser.add_argument_group("counting")
-    group.add_argument("--bins", type=int, metavar="N", help="number of bins, a power of two (default: 4096)")
-    group.add_argument(
-        "--range", nargs=2, type=float, metavar=("LO", "HI"), help="range of the bins; others count as below or above"
-    )
-    group.add_argument("--nan", choices=("raise", "skip"), default="raise", help="what to do if a score is missing")
-    group.add_argument(
-        "--missing", type=float, action="append", metavar="X", help="skip rows of this score, such as -999; repeatable"
-    )
-    group.add_argument(
-        "--missing-group", metavar="NAME", help="group of rows that have none; skip: leave them out (default: raise)"
-    )
-    group.add_argument("--progress", action="store_true", default=None, help="show progress also without a terminal")
+    ).add_argument
+    add("--score", metavar="COL", required=needed, help="score of the classifier; higher = more positive")
+    add("--label", metavar="COL", help="true outcome, 0 or 1; empty, NA, NaN or null if not known")
+    add("--no-label", action="store_true", help="no row has a label: only selection rates are known")
+    add("--group", metavar="COL", action="append", required=needed, help="group of a row; repeat it for intersections")
+    add("--weight", metavar="COL", help="weight of each row, such as a survey weight")
+    add("--repeats", metavar="COL", help="how many rows each line stands for: whole numbers")
+    add("--positive", metavar="VALUE", help="the label that means 1; all others mean 0, unless missing")
+    add = parser.add_argument_group("counting").add_argument
+    add("--bins", type=int, metavar="N", help="number of bins, a power of two (default: 4096)")
+    add("--range", nargs=2, type=float, metavar=("LO", "HI"), help="range of the bins; others count as below or above")
+    add("--nan", choices=("raise", "skip"), default="raise", help="what to do if a score is missing")
+    add("--missing", type=float, action="append", metavar="X", help="skip rows of this score, such as -999; repeatable")
+    add("--missing-group", metavar="NAME", help="group of rows that have none; skip: leave them out (default: raise)")
+    add("--progress", action="store_true", default=None, help="show progress also without a terminal")
 
 
 def _tables(parser: argparse.ArgumentParser) -> None:
@@ -52,21 +46,21 @@ def _tables(parser: argparse.ArgumentParser) -> None:
     _reading(parser)
 
 
-def _by_criterion(group: argparse._ActionsContainer, option: str, dest: str, text: str) -> None:
-    group.add_argument(option, dest=dest, metavar="NAME=VALUE", type=pair, action="append", default=[], help=text)
+def _by_criterion(add: Add, option: str, dest: str, text: str) -> None:
+    add(option, dest=dest, metavar="NAME=VALUE", type=pair, action="append", default=[], help=text)
 
 
 def _asking(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("what to ask for")
-    _by_criterion(group, "--limit", "limits", "largest gap allowed (for disparate_impact: least ratio); repeatable")
-    group.add_argument(
+    add = parser.add_argument_group("what to ask for").add_argument
+    _by_criterion(add, "--limit", "limits", "largest gap allowed (for disparate_impact: least ratio); repeatable")
+    add(
         "--objective",
         type=objective,
         default="error",
         metavar="X",
         help="what is minimised: error (default), balanced_error, or prices of both errors: fp=1,fn=5 (,balanced)",
     )
-    group.add_argument("--randomize", action="store_true", help="allow several thresholds in a group, drawn by key")
+    add("--randomize", action="store_true", help="allow several thresholds in a group, drawn by key")
 
 
 def _output(parser: argparse.ArgumentParser, text: str, *, required: bool = False) -> None:
@@ -81,22 +75,18 @@ def sketch(p: argparse.ArgumentParser) -> None:
     _output(p, "the sketch to write; - for standard output", required=True)
     _counting(p, needed=True)
     _reading(p)
-    group = p.add_argument_group("count in a database")
-    group.add_argument(
+    add = p.add_argument_group("count in a database").add_argument
+    add(
         "--sql",
         metavar="URL",
         help="duckdb:FILE, sqlite:FILE or postgresql://...; the rows stay there, and nothing is written",
     )
-    group.add_argument("--table", metavar="NAME", help="its table or view, exactly as it is named there")
-    group.add_argument("--schema", metavar="NAME", help="schema of the table, if it is not the usual one")
-    group = p.add_argument_group("continue a count")
-    group.add_argument("--resume", action="store_true", help="continue an interrupted count of the same files")
-    group.add_argument(
-        "--append", action="store_true", help="add the rows to the sketch that the output holds; see below"
-    )
-    group.add_argument(
-        "--checkpoint", type=float, default=30.0, metavar="S", help="seconds between saves (default: 30)"
-    )
+    add("--table", metavar="NAME", help="its table or view, exactly as it is named there")
+    add("--schema", metavar="NAME", help="schema of the table, if it is not the usual one")
+    add = p.add_argument_group("continue a count").add_argument
+    add("--resume", action="store_true", help="continue an interrupted count of the same files")
+    add("--append", action="store_true", help="add the rows to the sketch that the output holds; see below")
+    add("--checkpoint", type=float, default=30.0, metavar="S", help="seconds between saves (default: 30)")
 
 
 def merge(p: argparse.ArgumentParser) -> None:
@@ -121,12 +111,12 @@ def solve(p: argparse.ArgumentParser) -> None:
     p.add_argument("--report", metavar="FILE", help="also write a report (HTML)")
     p.add_argument("--title", help="title of the report")
     _asking(p)
-    group = p.add_argument_group("how to solve")
-    _by_criterion(group, "--penalty", "penalties", "price of a squared gap, the paper's lambda; repeatable")
-    group.add_argument("--unified", action="store_true", help="one threshold for everybody")
-    _roles(group)
-    _confidence(group, "promise that the limits hold on new rows, with this confidence, such as 0.95")
-    group.add_argument(
+    add = p.add_argument_group("how to solve").add_argument
+    _by_criterion(add, "--penalty", "penalties", "price of a squared gap, the paper's lambda; repeatable")
+    add("--unified", action="store_true", help="one threshold for everybody")
+    _roles(add)
+    _confidence(add, "promise that the limits hold on new rows, with this confidence, such as 0.95")
+    add(
         "--evidence",
         type=float,
         default=0.95,
@@ -134,41 +124,37 @@ def solve(p: argparse.ArgumentParser) -> None:
         help="one threshold for everybody, unless thresholds by group cost less with this confidence "
         "(default: %(default)s; 0: the least cost)",
     )
-    group.add_argument(
-        "--min-rows", type=float, default=0, metavar="N", help="pool groups of under N rows: they share one threshold"
-    )
-    group.add_argument("--method", choices=METHODS, default="exact", help="exact proves its answer (default)")
-    group.add_argument("--density", choices=KINDS, default="empirical", help="empirical: the counts (default)")
-    group.add_argument(
-        "--max-seconds", type=float, metavar="X", help="end the exact search after X seconds, with the best found"
-    )
+    add("--min-rows", type=float, default=0, metavar="N", help="pool groups of under N rows: they share one threshold")
+    add("--method", choices=METHODS, default="exact", help="exact proves its answer (default)")
+    add("--density", choices=KINDS, default="empirical", help="empirical: the counts (default)")
+    add("--max-seconds", type=float, metavar="X", help="end the exact search after X seconds, with the best found")
     _tables(p)
 
 
-def _confidence(group: argparse._ActionsContainer, text: str) -> None:
-    group.add_argument("--confidence", type=float, metavar="X", help=text)
+def _confidence(add: Add, text: str) -> None:
+    add("--confidence", type=float, metavar="X", help=text)
 
 
-def _roles(group: argparse._ActionsContainer) -> None:
+def _roles(add: Add) -> None:
     between, by = "gaps between groups of this column alone; repeatable", "thresholds by this column alone; repeatable"
-    group.add_argument("--fair-between", metavar="COL", action="append", help=between)
-    group.add_argument("--decide-by", metavar="COL", action="append", help=by)
+    add("--fair-between", metavar="COL", action="append", help=between)
+    add("--decide-by", metavar="COL", action="append", help=by)
     rising = "thresholds that rise, or fall, along --decide-by; the default where --segments are made for it"
-    group.add_argument("--monotone", action=argparse.BooleanOptionalAction, help=rising)
+    add("--monotone", action=argparse.BooleanOptionalAction, help=rising)
     cut = "saved cut points of --decide-by; `apply` then takes the number that was cut"
-    group.add_argument("--segments", metavar="FILE", help=cut)
+    add("--segments", metavar="FILE", help=cut)
 
 
 def frontier(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
     p.add_argument("--criterion", required=True, type=criterion, metavar="NAME", help="trade this gap against error")
     _output(p, "file for all points: .csv, .json or .parquet")
-    _confidence(p, "gaps that can be promised with this confidence, instead of gaps of the counted rows")
-    _roles(p)
-    group = p.add_argument_group("one point of the frontier")
-    group.add_argument("--at-gap", type=float, metavar="X", help="the point of least error with a gap of at most X")
-    group.add_argument("--at-error", type=float, metavar="X", help="the point of least gap with an error of at most X")
-    group.add_argument("--thresholds", metavar="FILE", help="file for its thresholds; - for standard output")
+    _confidence(p.add_argument, "gaps that can be promised with this confidence, instead of gaps of the counted rows")
+    _roles(p.add_argument)
+    add = p.add_argument_group("one point of the frontier").add_argument
+    add("--at-gap", type=float, metavar="X", help="the point of least error with a gap of at most X")
+    add("--at-error", type=float, metavar="X", help="the point of least gap with an error of at most X")
+    add("--thresholds", metavar="FILE", help="file for its thresholds; - for standard output")
     _asking(p)
     _tables(p)
 
@@ -179,20 +165,16 @@ def audit(p: argparse.ArgumentParser) -> None:
     p.add_argument("--decision", metavar="COL", help="column of 0/1 decisions, if the tables have one")
     p.add_argument("--accepted", metavar="VALUE", help="the decision that means 1; all others mean 0")
     _output(p, "file for the audit: .json, .csv or .html")
-    group = p.add_argument_group("intervals")
-    group.add_argument("--confidence", type=float, default=0.95, metavar="X", help="default: %(default)s")
-    group.add_argument(
-        "--replicates", type=int, default=2000, metavar="N", help="bootstrap replicates (default: %(default)s)"
-    )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same intervals")
-    _new_rows(group)
+    add = p.add_argument_group("intervals").add_argument
+    add("--confidence", type=float, default=0.95, metavar="X", help="default: %(default)s")
+    add("--replicates", type=int, default=2000, metavar="N", help="bootstrap replicates (default: %(default)s)")
+    add("--seed", type=int, default=0, metavar="N", help="the same seed gives the same intervals")
+    _new_rows(add)
     _tables(p)
 
 
-def _new_rows(group: argparse._ActionsContainer) -> None:
-    group.add_argument(
-        "--new-rows", type=int, metavar="N", help="expect gaps on a sample of N new rows (default: as counted)"
-    )
+def _new_rows(add: Add) -> None:
+    add("--new-rows", type=int, metavar="N", help="expect gaps on a sample of N new rows (default: as counted)")
 
 
 def certify(p: argparse.ArgumentParser) -> None:
@@ -200,7 +182,9 @@ def certify(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="fresh rows: sketches, or tables")
     p.add_argument("--confidence", type=float, default=0.95, metavar="X", help="default: %(default)s")
     p.add_argument("--exact", action="store_true", help="proven for cells of any size; certifies less often")
-    _by_criterion(p, "--limit", "limits", "limit to certify (default: those saved with the thresholds); repeatable")
+    _by_criterion(
+        p.add_argument, "--limit", "limits", "limit to certify (default: those saved with the thresholds); repeatable"
+    )
     _tables(p)
 
 
@@ -210,39 +194,34 @@ def report(p: argparse.ArgumentParser) -> None:
     _output(p, "the page to write (HTML)", required=True)
     p.add_argument("--criterion", type=criterion, metavar="NAME", help="of the frontier (default: the one asked for)")
     p.add_argument("--title", help="title of the page")
-    _new_rows(p)
+    _new_rows(p.add_argument)
     _tables(p)
 
 
 def apply(p: argparse.ArgumentParser) -> None:
-    p.add_argument("inputs", nargs="+", metavar="IN", help="tables, folders, patterns, or - for standard input")
-    p.add_argument("--thresholds", metavar="FILE", required=True, help="thresholds that `solve` saved")
+    add = p.add_argument
+    add("inputs", nargs="+", metavar="IN", help="tables, folders, patterns, or - for standard input")
+    add("--thresholds", metavar="FILE", required=True, help="thresholds that `solve` saved")
     _output(p, "the table to write, or a folder (out/); - for standard output", required=True)
-    p.add_argument("--score", metavar="COL", help="default: the column named in the thresholds")
-    p.add_argument("--group", metavar="COL", action="append", help="default: as named in the thresholds")
-    p.add_argument("--key", metavar="COL", help="identifies a row, for randomised thresholds; text 7 is the number 7")
-    p.add_argument(
-        "--unknown", type=unknown, metavar="X", help="group without a threshold: raise, default, or a number"
-    )
-    p.add_argument("--nan", choices=("raise", "reject", "accept"), help="what to do if a score is missing or NaN")
-    p.add_argument(
+    add("--score", metavar="COL", help="default: the column named in the thresholds")
+    add("--group", metavar="COL", action="append", help="default: as named in the thresholds")
+    add("--key", metavar="COL", help="identifies a row, for randomised thresholds; text 7 is the number 7")
+    add("--unknown", type=unknown, metavar="X", help="group without a threshold: raise, default, or a number")
+    add("--nan", choices=("raise", "reject", "accept"), help="what to do if a score is missing or NaN")
+    add(
         "--missing",
         type=float,
         action="append",
         metavar="X",
         help="a score that stands for a missing one, such as -999: --nan says what to do; repeatable",
     )
-    p.add_argument(
-        "--missing-group", metavar="NAME", help="decide rows that have no group as this group (default: raise)"
-    )
-    p.add_argument("--replace", action="store_true", help="replace an existing column `decision`")
-    p.add_argument("--allow-expired", action="store_true", help="take thresholds that have expired")
-    p.add_argument("--allow-infeasible", action="store_true", help="take thresholds that miss their limits")
-    p.add_argument("--to", choices=FORMATS, help="format to write, if the name does not show it")
-    p.add_argument(
-        "--resume", action="store_true", help="continue an output folder: decide only what is not decided yet"
-    )
-    p.add_argument("--progress", action="store_true", default=None, help="show progress also without a terminal")
+    add("--missing-group", metavar="NAME", help="decide rows that have no group as this group (default: raise)")
+    add("--replace", action="store_true", help="replace an existing column `decision`")
+    add("--allow-expired", action="store_true", help="take thresholds that have expired")
+    add("--allow-infeasible", action="store_true", help="take thresholds that miss their limits")
+    add("--to", choices=FORMATS, help="format to write, if the name does not show it")
+    add("--resume", action="store_true", help="continue an output folder: decide only what is not decided yet")
+    add("--progress", action="store_true", default=None, help="show progress also without a terminal")
     _reading(p)
 
 
