@@ -9,9 +9,9 @@ import itertools
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,29 +55,10 @@ def apply(given: argparse.Namespace, console: Console) -> None:
     kind, compression = format_of_output(given.output, given.to)
     inputs, passed = tables_of(given, console)
     check_output(given.output, [*(one.path for one in inputs), given.thresholds])
-    progress = Progress(shown=given.progress, quiet=console.quiet)
-    run = _Run(deciding, progress, Distance(inputs))
-    try:
-        with Stop() as run.stop:
-            run.write(inputs, given.output, kind, compression, given.delimiter)
-    finally:
-        progress.close()
-    if given.output == "-":
-        return
-    console.answer(
-        {
-            "output": given.output,
-            "rows": run.rows,
-            "accepted": run.accepted,
-            "passed_over": passed,
-            "seconds": progress.seconds,
-        },
-        f"{given.output}: {_summary(run.rows, run.accepted)}, in {span(progress.seconds)}",
-    )
-
-
-def _summary(rows: int, accepted: int) -> str:
-    return f"{counted(rows, 'row')} decided" + (f", {accepted / rows:.2%} of them accepted" if rows else "")
+    with _Run(deciding, given, console, inputs) as run:
+        run.write(inputs, given.output, kind, compression)
+    if given.output != "-":
+        console.answer({**run.facts, "passed_over": passed}, f"{given.output}: {run}")
 
 
 def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) -> None:
@@ -91,15 +72,13 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
         console.note(f"note: {given.output} keeps decided tables whose inputs are gone: {some(gone, 10)}")
     if before:
         console.note(f"continuing after {counted(before, 'table')}")
-    progress = Progress(shown=given.progress, quiet=console.quiet)
-    run = _Run(deciding, progress, Distance([task.source for task in left]), folders=False)
     done = 0
     try:
-        with Stop() as run.stop:
+        with _Run(deciding, given, console, [task.source for task in left], folders=False) as run:
             for task in left:
                 task.output.parent.mkdir(parents=True, exist_ok=True)
                 source = task.source.identity()  # before it is read, so that a later change is seen
-                rows = run.write([task.source], str(task.output), task.format, task.compression, given.delimiter, done)
+                rows = run.write([task.source], str(task.output), task.format, task.compression, done)
                 record.add(task, source, rows)
                 done += 1
     except Interrupted as end:
@@ -111,19 +90,10 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
             )
         raise
     finally:
-        progress.close()
         record.save()
     console.answer(
-        {
-            "output": given.output,
-            "tables": done,
-            "tables_before": before,
-            "rows": run.rows,
-            "accepted": run.accepted,
-            "passed_over": passed,
-            "seconds": progress.seconds,
-        },
-        f"{given.output}: {counted(done, 'table')}, {_summary(run.rows, run.accepted)}, in {span(progress.seconds)}"
+        {**run.facts, "tables": done, "tables_before": before, "passed_over": passed},
+        f"{given.output}: {counted(done, 'table')}, {run}"
         + (f"\n{counted(before, 'table')} had been decided before" if before else ""),
     )
 
@@ -282,35 +252,51 @@ def _with_names(groups: Column, missing: Name) -> Column:
     return table[codes]
 
 
-@dataclass
 class _Run:
-    """Decides tables one after the other, and counts the rows."""
+    """Decides tables one after the other, and counts the rows; columns of `folders` are written, unless it is False."""
 
-    deciding: Deciding
-    progress: Progress
-    distance: Distance
-    folders: bool = True  # whether columns from names of folders are written
-    stop: Stop = field(default_factory=Stop)
-    rows: int = 0
-    accepted: int = 0
-
-    def write(
+    def __init__(
         self,
+        deciding: Deciding,
+        given: argparse.Namespace,
+        console: Console,
         inputs: list[Input],
-        output: str,
-        kind: str,
-        compression: str | None,
-        delimiter: str | None,
-        first: int = 0,
-    ) -> int:
+        *,
+        folders: bool = True,
+    ) -> None:
+        self._deciding, self._given, self._folders = deciding, given, folders
+        self._progress = Progress(shown=given.progress, quiet=console.quiet)
+        self._distance = Distance(inputs)
+        self._stop = Stop()
+        self._rows = self._accepted = 0
+
+    def __enter__(self) -> Self:
+        self._stop.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.__exit__()
+        self._progress.close()
+
+    def __str__(self) -> str:
+        share = f", {self._accepted / self._rows:.2%} of them accepted" if self._rows else ""
+        return f"{counted(self._rows, 'row')} decided{share}, in {span(self._progress.seconds)}"
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The run for JSON."""
+        counts = {"rows": self._rows, "accepted": self._accepted}
+        return {"output": self._given.output, **counts, "seconds": self._progress.seconds}
+
+    def write(self, inputs: list[Input], output: str, kind: str, compression: str | None, first: int = 0) -> int:
         """Write a complete table, or none; returns its rows."""
         with contextlib.ExitStack() as stack:
             tap = Tap(sys.stdout.buffer if output == "-" else stack.enter_context(open_atomically(output)))
-            writer = writer_for(kind, compression, tap, delimiter=delimiter if kind == "csv" else None)
+            writer = writer_for(kind, compression, tap, delimiter=self._given.delimiter if kind == "csv" else None)
             try:
                 rows = self._copy(inputs, writer, kind, first)
-                if self.stop.signal is not None:
-                    raise Interrupted("stopped; nothing was written", self.stop.signal)
+                if self._stop.signal is not None:
+                    raise Interrupted("stopped; nothing was written", self._stop.signal)
             except BaseException:
                 tap.shut = True
                 writer.close()
@@ -322,18 +308,18 @@ class _Run:
     def _copy(self, inputs: list[Input], writer: Writer, kind: str, first: int) -> int:
         """Every block of every input, decided, to the writer; `first` is the place of the first input in the run."""
         rows_of = [0] * len(inputs)
-        with read_ahead(_blocks(inputs, self.deciding, kind), self.stop) as ahead:
+        with read_ahead(_blocks(inputs, self._deciding, kind), self._stop) as ahead:
             for i, block in ahead:
                 none = np.zeros(0, np.uint8)
-                decisions = self.deciding.decide(inputs[i], block, rows_of[i]) if block.rows else none
-                gone = () if self.folders else block.folders
+                decisions = self._deciding.decide(inputs[i], block, rows_of[i]) if block.rows else none
+                gone = () if self._folders else block.folders
                 kept = {name: column for name, column in _kept(block.columns).items() if name not in gone}
                 with _naming(inputs[i]):
                     writer.write({**kept, DECISION: decisions}, block.rows)
                 rows_of[i] += block.rows
-                self.rows += block.rows
-                self.accepted += int(decisions.sum())
-                self.progress.update(self.rows, self.distance.share(first + i, block.done))
+                self._rows += block.rows
+                self._accepted += int(decisions.sum())
+                self._progress.update(self._rows, self._distance.share(first + i, block.done))
         return sum(rows_of)
 
 
