@@ -247,11 +247,11 @@ def audit(
         notes = label_notes(sketch._core)
         taken = Taken.of(thresholds, sketch)  # type: ignore[arg-type]
         thresholds, counts = taken.given, taken.counts()
-        if taken.segments is None:
+        if taken.roles is None:
             by_group = {name: Estimate(_likeliest(parts), method="given") for name, parts in taken.mixtures.items()}
         if isinstance(thresholds, Result):
-            roles = None if taken.segments is None else taken.segments.roles
-            again = draw_again(thresholds, taken.snapshot, confidence, threshold_replicates, seed, new_rows, roles)
+            asked = confidence, threshold_replicates, seed, new_rows, taken.roles
+            again = draw_again(thresholds, taken.cells, *asked)
         counts = replace(counts, notes=(*notes, *counts.notes, *again.notes))
         if by_group is not None:
             for name, (low, high) in zip(counts.groups, again.limits, strict=False):  # no limits, or all

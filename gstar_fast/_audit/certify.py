@@ -175,11 +175,11 @@ class _Rows:
 
     @classmethod
     def of(cls, taken: Taken, exact: bool) -> _Rows:
-        weighted, given = taken.snapshot.weighted, taken.given
+        weighted, given = taken.cells.weighted, taken.given
         if exact and (weighted or any(len(parts) > 1 for parts in taken.mixtures.values())):
             raise refusal("exact_with", "exact", value="rows have weights" if weighted else "thresholds are mixed")
-        unified = isinstance(given, (Result, Decider)) and given.unified and taken.segments is None
-        least, most, totals = (part * taken.snapshot.weight_unit for part in (*taken.ends[:2], taken.totals))
+        unified = isinstance(given, (Result, Decider)) and given.unified and taken.roles is None
+        least, most, totals = (part * taken.cells.weight_unit for part in (*taken.ends[:2], taken.totals))
         squares = None if taken.squares is None else (*taken.squares[0][:2], taken.squares[1])
         return cls(taken.groups, least, most, totals, squares, [] if unified else taken.unused)
 
@@ -226,18 +226,18 @@ def _ends(share: Share, totals: Floats, least: Floats, most: Floats) -> tuple[tu
 
 
 def _notes(taken: Taken, absent: list[Name]) -> list[Note]:
-    snapshot, notes = taken.snapshot, [*taken.snapshot.assumptions]
+    cells, notes = taken.cells, [*taken.cells.assumptions]
     if cut := int(sum(rows for _, _, rows in taken.cut)):
         text = (
-            f"thresholds inside a bin of the fresh rows: {snapshot.amount(cut)} may lie on either side, and the worse "
+            f"thresholds inside a bin of the fresh rows: {cells.amount(cut)} may lie on either side, and the worse "
             "is taken"
         )
-        notes.append(Note("inside_a_bin", text, {"rows": cut * snapshot.weight_unit}))
+        notes.append(Note("inside_a_bin", text, {"rows": cut * cells.weight_unit}))
     if absent:
         text = f"groups without fresh rows, of which nothing is certified: {listed(absent)}"
         notes.append(Note("no_rows", text, {"groups": list(absent)}))
     if taken.squares is not None:
-        weight = float(taken.totals.sum()) * snapshot.weight_unit
+        weight = float(taken.totals.sum()) * cells.weight_unit
         n = weight**2 / float(taken.squares[1].sum())
         text = (
             f"the fresh rows have a total weight of {weight:.10g}: they are worth as much as {n:.4g} rows of weight 1"

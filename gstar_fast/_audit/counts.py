@@ -11,20 +11,20 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gstar_fast._audit.by_segment import BySegment
 from gstar_fast._base.arrays import Floats, Ints, Values
-from gstar_fast._base.names import Name, is_missing, listed
+from gstar_fast._base.names import Name, canonical, is_missing, listed
 from gstar_fast._base.refusals.place import bad_type, bad_value
 from gstar_fast._base.refusals.refusal import Words, about, refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._base.thresholds import Mixture, Thresholds, make
 from gstar_fast._decide.decider import Decider
 from gstar_fast._input.columns import column_of
+from gstar_fast._question.roles import Roles
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.result import Result
-from gstar_fast._solver.segments.roles import on_its_columns
+from gstar_fast._solver.segments.roles import on_its_columns, roles_of
 from gstar_fast.errors import InputError
 
 ThresholdsLike: TypeAlias = Mapping[Any, float] | float | Result | Decider  # Any, for a dict[str, float] to be one
@@ -51,8 +51,8 @@ class Taken:
     """Rows that thresholds accept of a sketch, by group; by protected group where segments decide."""
 
     given: ThresholdsLike  # what was passed; a result on the columns of its groups
-    snapshot: Cells
-    segments: BySegment | None
+    cells: Cells  # of the sketch's own groups
+    roles: Roles | None  # of the columns of the sketch where segments decide
     mixtures: dict[Name, Mixture]  # of each group of the sketch
     groups: tuple[Name, ...]
     ends: Values  # (3, 3, K) at least, at most, and in proportion inside a bin; whole numbers if nothing else is needed
@@ -69,27 +69,30 @@ class Taken:
             raise refusal("no_rows", verb)
         if isinstance(given, Result):
             given, sketch = on_its_columns(given, sketch)
-        snapshot, segments = Cells.of(sketch), BySegment.of(given, sketch)
-        thresholds = thresholds_of(given) if segments is None else segments.thresholds
-        mixtures, unused = mixtures_of(thresholds, snapshot.groups)
-        bins = Bins(snapshot.edges, bool(sketch._core.fixed))
-        ends, cut = bins.accepted(snapshot.rows, mixtures)
-        squares: tuple[Values, ...] = ()
-        if snapshot.weighted:
-            squares = (bins.accepted(snapshot.squares, mixtures)[0], snapshot.squares.sum(axis=2))
-        columns = [snapshot.rows.sum(axis=2), snapshot.n_rows, ends, *squares]
-        if segments is not None:
-            columns = [segments.summed(column, snapshot.groups) for column in columns]
-            unused = [name for name in segments.result.rates if name not in segments.groups]
-        groups = snapshot.groups if segments is None else segments.groups
-        totals, n_rows, ends, *powers = columns
-        squared = (powers[0], powers[1]) if powers else None
-        return cls(given, snapshot, segments, mixtures, groups, ends, totals, n_rows, squared, cut, unused)
+        roles = roles_of(given, sketch) if isinstance(given, Result) and given.decide_by is not None else None
+        cells, thresholds = Cells.of(sketch), thresholds_of(given)
+        if roles is None:
+            groups = names = cells.groups
+            mixtures, unused = mixtures_of(thresholds, names)
+        else:
+            names, segments = (tuple(map(part, cells.groups)) for part in (roles.protected, roles.segment))
+            by_segment, _ = mixtures_of(thresholds, segments, "segment")
+            mixtures = {name: by_segment[segment] for name, segment in zip(cells.groups, segments, strict=True)}
+            groups, known = tuple(canonical(set(names))), given.rates if isinstance(given, Result) else ()
+            unused = [name for name in known if name not in groups]
+        bins = Bins(cells.edges, bool(sketch._core.fixed))
+        ends, cut = bins.accepted(cells.rows, mixtures)
+        columns = [ends, cells.rows.sum(axis=2), cells.n_rows]
+        if cells.weighted:
+            columns += [bins.accepted(cells.squares, mixtures)[0], cells.squares.sum(axis=2)]
+        ends, totals, n_rows, *squares = (_added(column, names, groups) for column in columns)
+        squared = (squares[0], squares[1]) if squares else None
+        return cls(given, cells, roles, mixtures, groups, ends, totals, n_rows, squared, cut, unused)
 
     def counts(self) -> Counts:
         """What an audit needs: rows inside a bin are taken to be spread evenly."""
-        unit, amount, notes = self.snapshot.weight_unit, self.snapshot.amount, [*self.snapshot.assumptions]
-        if self.unused and self.segments is None:
+        unit, amount, notes = self.cells.weight_unit, self.cells.amount, [*self.cells.assumptions]
+        if self.unused and self.roles is None:
             text = f"thresholds for groups that have no rows: {listed(self.unused)}"
             notes.append(Note("no_rows", text, {"groups": self.unused}))
         inside = [f"{name!r} ({amount(rows)})" for name, threshold, rows in self.cut if threshold < math.inf]
@@ -108,6 +111,13 @@ class Taken:
         accepted = np.minimum(self.ends[2], self.totals)  # probabilities may add up to a little more than 1
         squares = None if self.squares is None else (self.squares[0][2], self.squares[1])
         return Counts(self.groups, accepted, self.totals, unit, self.n_rows, squares, tuple(notes))
+
+
+def _added(columns: Values, names: tuple[Name, ...], groups: tuple[Name, ...]) -> Values:
+    """Columns (..., K) of the same name added up, in the order of the groups."""
+    if names == groups:
+        return columns
+    return np.stack([columns[..., [name == group for name in names]].sum(axis=-1) for group in groups], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -180,7 +190,9 @@ def thresholds_of(given: object) -> Thresholds | float:
     )
 
 
-def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tuple[dict[Name, Mixture], list[Name]]:
+def mixtures_of(
+    thresholds: Thresholds | float, groups: tuple[Name, ...], what: str = "group"
+) -> tuple[dict[Name, Mixture], list[Name]]:
     """Each group's (threshold, probability) pairs, and the groups that have a threshold and no rows."""
     if isinstance(thresholds, float):
         return dict.fromkeys(groups, ((thresholds, 1.0),)), []
@@ -193,8 +205,8 @@ def mixtures_of(thresholds: Thresholds | float, groups: tuple[Name, ...]) -> tup
         if threshold is None:
             raise bad_value(
                 "thresholds",
-                f"group {name!r} of the sketch has no threshold; there are thresholds for "
-                f"{listed(list(thresholds.values))}; add one, or audit a sketch without that group",
+                f"{what} {name!r} of the sketch has no threshold; there are thresholds for "
+                f"{listed(list(thresholds.values))}; add one, or audit a sketch without that {what}",
             )
         mixture = None if thresholds.mixtures is None else thresholds.mixtures.get(name)
         out[name] = ((threshold, 1.0),) if mixture is None else mixture
