@@ -142,10 +142,24 @@ def _around(a: Floats, b: Floats, low: float, high: float, limit: float, ratio: 
     most = min(low + limit, low / ratio if ratio > 0 and low > 0 else np.inf, 1.0)
     if ratio > 0 and low == 0:
         most = 0.0
-    top = beta_cdf(a[:, None], b[:, None], np.array([most]))
-    bottom = beta_cdf(a[:, None], b[:, None], np.array([max(least, 0.0)]))
-    bottom = bottom if least > 0 else np.zeros_like(bottom)
-    return float(np.prod(np.maximum(top - bottom, 0.0)))
+    return float(np.prod(_between(a, b, least, most)))
+
+
+def within(a: Floats, b: Floats, sure: Floats, least: float, most: float) -> float:
+    """Pr(all rates lie between two bounds) of independent rates: of groups, or of all rows together."""
+    certain = sure[~np.isnan(sure)]
+    if not ((certain >= least) & (certain <= most)).all():
+        return 0.0
+    free = np.isnan(sure)
+    return float(np.prod(_between(a[free], b[free], least, most)))
+
+
+def _between(a: Floats, b: Floats, least: float, most: float) -> Floats:
+    """Pr(least <= X <= most) of each Beta(a, b)."""
+    top = beta_cdf(a[:, None], b[:, None], np.array([min(most, 1.0)]))[:, 0]
+    if least <= 0:
+        return top
+    return np.maximum(top - beta_cdf(a[:, None], b[:, None], np.array([least]))[:, 0], 0.0)
 
 
 def sum_holds(beliefs: Beliefs, limit: Floats, total: float) -> float:
