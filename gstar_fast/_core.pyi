@@ -1,7 +1,7 @@
 """The compiled module as type checkers see it; `_backends/interface.py` says what each part answers."""
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,6 +60,17 @@ def fit_gamma(
     points: Floats, weights: Floats, mirrored: bool, end: float, reach: float, rows: float
 ) -> tuple[float, float, float, float, bool]: ...
 def tabulate(rows: Ints, price_fp: int, price_fn: int) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]: ...
+def solve(
+    sketch: SketchCore,
+    limits: list[tuple[int, list[int], float]],
+    penalties: list[tuple[list[int], float]],
+    price_fp: int,
+    price_fn: int,
+    balanced: bool,
+    unified: bool,
+    randomize: bool,
+    seconds: float,
+) -> dict[str, Any]: ...
 
 class SegmentSearch:
     def __init__(self, program: Program) -> None: ...

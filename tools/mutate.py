@@ -49,6 +49,7 @@ class Room(NamedTuple):
 FORMULAS = "tests/solver/test_formulas.py"
 EXACT = ("tests/solver/test_solver.py", "tests/solver/test_solver_search.py", "tests/solver/test_sums.py", FORMULAS)
 SMOOTH = ("tests/solver/test_paper.py", "tests/solver/test_solver_words.py", "tests/solver/test_frontier.py", FORMULAS)
+DOOR = "tests/backends/test_front_door.py"
 COUNTED = ("tests/base", "tests/sketch", "tests/input")
 # fmt: off
 ROOMS = (
@@ -69,9 +70,10 @@ ROOMS = (
     Room("csrc/gstar/decide/", ("tests/decide", "tests/documents"), ("decide_test", "thresholds_test")),
     Room("csrc/gstar/density/", ("tests/density",), ("density_test", "families_test", "special_test", "kde_test")),
     Room("csrc/gstar/solve/segments", ("tests/solver",), ("segments_test",)),
+    Room("csrc/gstar/solve/frontier.hpp", ("tests/solver/test_frontier.py",), ("frontier_test",)),
     Room("csrc/gstar/solve/exact", EXACT, ("exact_test", "bands_test", "totals_test")),
-    Room("csrc/gstar/solve/", (*EXACT, *SMOOTH), ("exact_test", "alternating_test", "bands_test")),
-    Room("csrc/gstar/frontier.hpp", ("tests/solver/test_frontier.py",), ("frontier_test",)),
+    Room("csrc/gstar/solve/smooth", SMOOTH, ("alternating_test",)),
+    Room("csrc/gstar/solve", (*EXACT, DOOR), ("exact_test", "bands_test", "rates_test", "solve_test")),
     Room("csrc/gstar/", ("tests/base", "tests/sketch", "tests/decide"), ("sketch_io_test", "thresholds_test")),
 )
 SWAPS = {

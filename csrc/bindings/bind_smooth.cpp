@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "bind_density.hpp"
-#include "gstar/solve/alternating.hpp"
-#include "gstar/solve/newton.hpp"
-#include "gstar/solve/smooth.hpp"
-#include "gstar/solve/sweep.hpp"
+#include "gstar/solve/smooth/alternating.hpp"
+#include "gstar/solve/smooth/newton.hpp"
+#include "gstar/solve/smooth/smooth.hpp"
+#include "gstar/solve/smooth/sweep.hpp"
 #include "solver_arrays.hpp"
 
 namespace gstar_py {

@@ -10,7 +10,6 @@ namespace gstar_py {
 void bind_density(py::module_& m);
 void bind_decide(py::module_& m);
 void bind_groups(py::module_& m);
-void bind_segments(py::module_& m);
 void bind_sketch(py::module_& m);
 void bind_smooth(py::module_& m);
 void bind_solver(py::module_& m);
@@ -75,6 +74,5 @@ PYBIND11_MODULE(_core, m) {
     gstar_py::bind_density(m);
     gstar_py::bind_solver(m);
     gstar_py::bind_smooth(m);
-    gstar_py::bind_segments(m);
     gstar_py::refuse_pickles(m);
 }

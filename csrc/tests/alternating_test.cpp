@@ -1,14 +1,14 @@
 // alternating_test.cpp - slopes equal differences, descents go down, and a sweep
 // ends where Newton does.
-#include "gstar/solve/alternating.hpp"
+#include "gstar/solve/smooth/alternating.hpp"
 
 #include <cmath>
 #include <random>
 #include <vector>
 
 #include "check.hpp"
-#include "gstar/solve/newton.hpp"
-#include "gstar/solve/sweep.hpp"
+#include "gstar/solve/smooth/newton.hpp"
+#include "gstar/solve/smooth/sweep.hpp"
 
 using namespace gstar;
 

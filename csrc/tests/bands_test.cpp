@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "check.hpp"
-#include "gstar/frontier.hpp"
 #include "gstar/solve/exact_limits.hpp"
+#include "gstar/solve/frontier.hpp"
 #include "random_problem.hpp"
 
 using namespace gstar;

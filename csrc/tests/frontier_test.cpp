@@ -1,5 +1,5 @@
 // frontier_test.cpp - every point nobody dominates, and no other.
-#include "gstar/frontier.hpp"
+#include "gstar/solve/frontier.hpp"
 
 #include <algorithm>
 #include <random>

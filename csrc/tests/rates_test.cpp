@@ -1,5 +1,5 @@
 // rates_test.cpp - a table of accepted rows is what counting row by row gives.
-#include "gstar/solve/tabulate.hpp"
+#include "gstar/solve/table.hpp"
 
 #include <cstdlib>
 #include <random>

@@ -8,7 +8,7 @@
 
 #include "check.hpp"
 #include "gstar/base/deadline.hpp"
-#include "gstar/solve/segments.hpp"
+#include "gstar/solve/segments/segments.hpp"
 
 using namespace gstar;
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "check.hpp"
-#include "gstar/frontier.hpp"
 #include "gstar/solve/exact_limits.hpp"
 #include "gstar/solve/exact_pair.hpp"
 #include "gstar/solve/exact_targets.hpp"
+#include "gstar/solve/frontier.hpp"
 #include "random_problem.hpp"
 
 using namespace gstar;

@@ -18,7 +18,7 @@ from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._criteria import TOLERANCE
 
 SPARE = 1e-9  # of a limit: what rounding may add to a mixture's gap
-CLOSE = 1e-7  # of E: a mixture that is not proven to be this good has not been found
+CLOSE = 1e-7  # of the largest E, or of 1: a mixture that is not proven to be this good has not been found
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def _found(p: Arrays, program: Program, moving: Bools | None = None) -> Mixture 
     ends = np.concatenate([mixed(each, p, mixture).reshape(-1) for each in (p.bands if p.banded else (p.rates,))])
     if not excess(program.rows, ends) <= SPARE:  # nothing meets the limits, but for rounding
         return None
-    if not best.value - best.bound <= CLOSE:
+    if not best.value - best.bound <= CLOSE * program.most.max(initial=1.0):
         raise RuntimeError("the linear program did not finish")
     return mixture
 

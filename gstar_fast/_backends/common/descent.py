@@ -1,6 +1,6 @@
 """The paper's loop and Newton's method on continuous densities: the reference.
 
-csrc/gstar/solve/smooth.hpp, alternating.hpp, newton.hpp and sweep.hpp are the same in C++.
+csrc/gstar/solve/smooth/smooth.hpp, alternating.hpp, newton.hpp and sweep.hpp are the same in C++.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A segment has candidates; a choice is one of them for each segment. A candidate has features: rows of a cell (protected
 group, label) that it accepts, or rates of a group. Cost and measures (a rate of a group) are linear in sums of features
-over segments, and limits are rows over measures. csrc/gstar/solve/segments.hpp has the same in C++.
+over segments, and limits are rows over measures. csrc/gstar/solve/segments/segments.hpp has the same in C++.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The search over segments in C++: csrc/gstar/solve/segments.hpp."""
+"""The search over segments in C++: csrc/gstar/solve/segments/segments.hpp."""
 
 from __future__ import annotations
 

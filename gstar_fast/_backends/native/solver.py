@@ -1,4 +1,4 @@
-"""The searches in C++: csrc/gstar/frontier.hpp and csrc/gstar/solve."""
+"""The searches in C++: csrc/gstar/solve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference of the search over segments; csrc/gstar/solve/segments.hpp takes the same steps."""
+"""The reference of the search over segments; csrc/gstar/solve/segments/segments.hpp takes the same steps."""
 
 from __future__ import annotations
 

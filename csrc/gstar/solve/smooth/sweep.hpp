@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "gstar/solve/exact_pair.hpp"
-#include "gstar/solve/newton.hpp"
+#include "gstar/solve/smooth/newton.hpp"
 
 namespace gstar {
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "gstar/solve/smooth.hpp"
+#include "gstar/solve/smooth/smooth.hpp"
 
 namespace gstar {
 

@@ -8,8 +8,8 @@
 #include <utility>    // move
 #include <vector>
 
-#include "gstar/solve/alternating.hpp"
-#include "gstar/solve/smooth.hpp"
+#include "gstar/solve/smooth/alternating.hpp"
+#include "gstar/solve/smooth/smooth.hpp"
 
 namespace gstar {
 
