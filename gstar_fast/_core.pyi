@@ -61,7 +61,7 @@ def fit_gamma(
 ) -> tuple[float, float, float, float, bool]: ...
 def tabulate(rows: Ints, price_fp: int, price_fn: int) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]: ...
 def solve(
-    sketch: SketchCore,
+    sketch: object,
     limits: list[tuple[int, list[int], float]],
     penalties: list[tuple[list[int], float]],
     price_fp: int,

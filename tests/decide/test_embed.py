@@ -35,6 +35,11 @@ def count(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")  # compiled once, in whatever order tests run
+def solve(tmp_path_factory):
+    return compiled(EXAMPLES / "solve.cpp", shared_folder(tmp_path_factory) / "solve")
+
+
+@pytest.fixture(scope="session")  # compiled once, in whatever order tests run
 def library(tmp_path_factory):
     source = Path(get_include(), "capi", "capi.cpp")
     target = shared_folder(tmp_path_factory) / "libgstar.so"
@@ -111,6 +116,27 @@ def test_a_worker_counts_the_bytes_python_counts(backend, count, tmp_path):
     bad = run(count, second, "0.5,1,F\n0.5,2,F\n")
     assert bad.returncode == 1
     assert b"line 2: labels: bad label: 2" in bad.stderr
+
+
+def test_a_service_finds_the_thresholds_python_finds(solve, tmp_path):
+    scores, labels, groups = rows(2000)
+    scores = scores + labels * (1.0 + (groups == "F"))
+    saved = tmp_path / "thresholds"
+    command = [str(solve), "0.05", str(saved)]
+    answer = subprocess.run(command, input=lines(scores, labels, groups).encode(), capture_output=True, check=True)
+    sketch = gf.Sketch.from_rows(scores, labels, groups)
+    result = gf.solve(sketch, limits={"equalized_odds": 0.05}, evidence=0)
+    assert saved.read_bytes() == result.decider().to_bytes()
+    error, first, *_, last = answer.stdout.decode("utf-8").splitlines()
+    assert error == f"error {result.error:.4f}"
+    rates = result.rates["F"]
+    assert first == f"F >= {result.thresholds['F']:.6g}  tpr {rates.tpr:.4f}  fpr {rates.fpr:.4f}"
+    word = "accepted" if result.thresholds["F"] <= 0.5 else "rejected"
+    assert last == f"0.5 is {word} at first; now version 2 decides"
+    bad = run(solve, "0.05", "0.5,1,F\n")
+    assert bad.returncode == 2
+    none = subprocess.run(command, input=b"0.5,1,F\n0.5,1,M\n", capture_output=True, check=False)
+    assert (none.returncode, none.stderr) == (1, b"rows or labels are missing\n")
 
 
 def test_c_and_python_believe_the_same_documents(library):
