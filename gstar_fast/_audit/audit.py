@@ -226,9 +226,9 @@ def audit(
     "tpr gap plus fpr gap (the paper's EOd)"
     """
     confidence = check_confidence(confidence)
-    replicates = _whole("replicates", replicates)
+    replicates = _checked_replicates("replicates", replicates)
     if threshold_replicates is not None:
-        threshold_replicates = _whole("threshold_replicates", threshold_replicates)
+        threshold_replicates = _checked_replicates("threshold_replicates", threshold_replicates)
     new_rows = _checked_new_rows(new_rows, thresholds, threshold_replicates)
     seed, policy = _checked_seed(seed), checked_missing_group(missing_group)
     by_group: dict[Name, Estimate] | None = None
@@ -280,6 +280,8 @@ def _clearly_above(audit: Audit, result: Result) -> list[Note]:
     """Limits of thresholds by segment, which fit closely, that rows audited here or expected miss by a quarter."""
     notes = []
     for name, limit in result.limits.items():
+        if name not in audit.gaps:
+            continue  # a bound on a rate
         here, there = audit.gaps[name].value, audit.new_rows.get(name)
         seen = here if here is not None and clearly_over(name, limit, here) else None
         if seen is None and there is not None and clearly_over(name, limit, there.mean):
@@ -344,7 +346,7 @@ def _together(accepted: Values, totals: Values) -> tuple[Values, Values]:
 
 def audit_counted(sketch: Sketch, *, confidence: float, replicates: int, seed: int) -> Audit:
     """The audit of decisions that a sketch has counted as scores of 0 and 1."""
-    checked = check_confidence(confidence), _whole("replicates", replicates), _checked_seed(seed)
+    checked = check_confidence(confidence), _checked_replicates("replicates", replicates), _checked_seed(seed)
     return assess(Taken.of(MIDDLE, sketch).counts(), None, *checked)
 
 
@@ -364,20 +366,22 @@ def _estimates(rates: Rates, rows: Values, confidence: float) -> list[dict[str, 
     return [dict(zip(METRICS, column, strict=True)) for column in zip(*columns, strict=True)]
 
 
+def _whole(name: str, number: object) -> int:
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise refusal("whole_type", name, value=number)
+    return int(number)
+
+
 def _checked_seed(seed: object) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-        raise refusal("whole_type", "seed", value=seed)
-    if seed < 0:
+    if _whole("seed", seed) < 0:
         raise refusal("seed", "seed", value=seed)
-    return int(seed)
+    return _whole("seed", seed)
 
 
 def _checked_new_rows(rows: object, thresholds: object, replicates: int | None) -> int | None:
     if rows is None:
         return None
-    if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)):
-        raise bad_type("new_rows", f"new_rows must be a whole number of rows, got {rows!r}")
-    if not 1 <= rows <= 10**15:
+    if not 1 <= (rows := _whole("new_rows", rows)) <= 10**15:
         raise bad_value("new_rows", f"new_rows must be from 1 to 10**15 rows, got {rows}")
     if not isinstance(thresholds, Result):
         raise bad_type(
@@ -387,12 +391,10 @@ def _checked_new_rows(rows: object, thresholds: object, replicates: int | None) 
         raise bad_value(
             "new_rows", "new_rows= needs solving again, and threshold_replicates is 0; leave one of them out"
         )
-    return int(rows)
+    return rows
 
 
-def _whole(name: str, number: object) -> int:
-    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-        raise refusal("whole_type", name, value=number)
-    if number and not FEWEST <= number <= 1_000_000:
+def _checked_replicates(name: str, number: object) -> int:
+    if (times := _whole(name, number)) and not FEWEST <= times <= 1_000_000:
         raise refusal("replicates", name, value=number, limit=FEWEST)
-    return int(number)
+    return times

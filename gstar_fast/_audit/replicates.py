@@ -14,6 +14,7 @@ import numpy as np
 
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, NewRows, new_rows_of
 from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._criteria import MEASURED
 from gstar_fast._question.roles import Roles
 from gstar_fast._solver.answer.note import Note
 from gstar_fast._solver.cells import Cells, Parts
@@ -124,8 +125,8 @@ def _takes_long(cells: Cells) -> str:
 
 
 def asked(result: Result) -> list[str]:
-    """Criteria of limits and penalties."""
-    return list(dict.fromkeys([*result.limits, *result.penalties]))
+    """Criteria of limits and penalties; bounds on a rate have no gap."""
+    return [name for name in dict.fromkeys([*result.limits, *result.penalties]) if name in MEASURED]
 
 
 def affordable(result: Result, cells: Cells) -> int:

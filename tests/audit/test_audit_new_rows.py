@@ -143,8 +143,8 @@ def test_few_replicates_still_give_many_samples(monkeypatch):
     ("options", "error", "words"),
     [
         ({"new_rows": 0}, ValueError, "new_rows must be from 1 to 10"),
-        ({"new_rows": 2.5}, TypeError, "new_rows must be a whole number of rows, got 2.5"),
-        ({"new_rows": True}, TypeError, "new_rows must be a whole number of rows, got True"),
+        ({"new_rows": 2.5}, TypeError, "new_rows must be a whole number, got 2.5"),
+        ({"new_rows": True}, TypeError, "new_rows must be a whole number, got True"),
         ({"new_rows": 300, "threshold_replicates": 0}, ValueError, "new_rows= needs solving again"),
     ],
 )
