@@ -5,6 +5,7 @@ Two files could not be replaced in one step: a killed process could then leave c
 
 from __future__ import annotations
 
+import argparse
 import base64
 import json
 import reprlib
@@ -19,6 +20,7 @@ from gstar_fast._base.files import read_limited, write_atomically
 from gstar_fast._base.json import check_seal, checksum, read
 from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError
+from gstar_fast._cli.output import command_line
 from gstar_fast._cli.tables.inputs import Input
 from gstar_fast._cli.tables.places import Identity
 
@@ -125,6 +127,13 @@ def check_asked(path: Path | str, before: Mapping[str, object], asked: Mapping[s
         if asked.get(option) != before.get(option):
             was, now = (reprlib.repr(one.get(option)) for one in (before, asked))
             raise CliError(f"{path} was started with {option} = {was}, not {now}. Use the same options, or {cure}.")
+
+
+def command(given: argparse.Namespace) -> str:
+    """The command line that continues a command."""
+    words = [word for word in given.argv if word != "--resume"]
+    words.insert(words.index(given.command) + 1, "--resume")  # not at the end, which may belong to --
+    return command_line(words)
 
 
 def is_same(before: Identity, now: Identity) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import short_number, threshold_number
@@ -23,17 +23,26 @@ MOST_ROWS = 200  # groups listed in a table
 
 @dataclass(frozen=True)
 class Deciding:
-    """What has thresholds, the groups themselves or segments: its rows, and what thresholds do to them."""
+    """Groups, or segments: their rows, and what thresholds do to them."""
 
     sketch: Sketch
     audit: Audit
     before: Audit
-    featured: tuple[Name, ...]
+    featured: tuple[Name, ...] = ()
+    kind: Literal["group", "segment"] = "group"
 
     @property
     def listed(self) -> tuple[Name, ...]:
         """Those in the tables."""
         return self.audit.groups[:MOST_ROWS]
+
+    @property
+    def not_listed(self) -> Html | None:
+        """A word on those that are in no table."""
+        left = len(self.audit.groups) - len(self.listed)
+        where = "audit.to_dataframe()" if self.kind == "group" else "result.segment_rates"
+        words = f"{left} more {self.kind}s are not listed; {where} has them all."
+        return tag("p", words, class_="soft small") if left else None
 
 
 @dataclass(frozen=True)
@@ -75,28 +84,12 @@ class Contents:
     @property
     def kind(self) -> str:
         """What has a threshold of its own."""
-        return "group" if self.result.decide_by is None else "segment"
+        return self.deciding.kind
 
     @property
-    def listed(self) -> tuple[Name, ...]:
-        """Groups in the tables."""
-        return self.audit.groups[:MOST_ROWS]
-
-    @property
-    def not_listed(self) -> Html | None:
-        """A word on groups that are in no table."""
-        return _left_out(len(self.audit.groups) - len(self.listed), "group")
-
-    @property
-    def not_decided(self) -> Html | None:
-        """The same of what has thresholds."""
-        return _left_out(len(self.deciding.audit.groups) - len(self.deciding.listed), self.kind)
-
-
-def _left_out(left: int, kind: str) -> Html | None:
-    where = "audit.to_dataframe()" if kind == "group" else "result.segment_rates"
-    words = f"{left} more {kind}s are not listed; {where} has them all."
-    return tag("p", words, class_="soft small") if left else None
+    def protected(self) -> Deciding:
+        """The groups between which gaps are measured."""
+        return Deciding(self.sketch, self.audit, self.before)
 
 
 def section(name: str, title: object, *children: object) -> Html:

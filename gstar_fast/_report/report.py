@@ -233,7 +233,7 @@ def _by_segment(result: Result, rows: Sketch) -> Deciding:
     """What thresholds do to segments, and what one threshold for everybody did."""
     unified = dict.fromkeys(result.thresholds, result.default_threshold)
     after, before = (make_audit(at, rows, replicates=0) for at in (result._decider(), unified))
-    return Deciding(rows, after, before, featured(after))
+    return Deciding(rows, after, before, featured(after), "segment")
 
 
 def _check_audit(given: Audit, result: Result, argument: str) -> None:

@@ -116,7 +116,7 @@ def thresholds_section(contents: Contents) -> Html:
         "Thresholds",
         tag("p", words),
         table("Thresholds and what they do", head, rows, quiet=True),
-        contents.not_decided,
+        contents.deciding.not_listed,
     )
 
 
@@ -174,7 +174,7 @@ def _gap_row(contents: Contents, name: str) -> list[object]:
 def rates_section(contents: Contents) -> Html:
     """Every metric of every group, before and after."""
     audit, before = contents.audit, contents.before
-    each = [(who(contents, g), before.rates[g], audit.rates[g]) for g in contents.listed]
+    each = [(who(contents, g), before.rates[g], audit.rates[g]) for g in contents.protected.listed]
     bodies = []
     for name, was, now in [*each, (html("all"), before.overall, audit.overall)]:
         title = tag("th", name, scope="rowgroup", rowspan=2)
@@ -195,7 +195,7 @@ def rates_section(contents: Contents) -> Html:
             tall=len(bodies) > TALL // 2,
             dense=True,
         ),
-        contents.not_listed,
+        contents.protected.not_listed,
         details("What the words mean", table("Words", ["word", "meaning"], words, words=[1], quiet=True)),
     )
 

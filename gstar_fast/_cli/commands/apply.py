@@ -24,8 +24,9 @@ from gstar_fast._base.thresholds import Nan
 from gstar_fast._cli import partitions
 from gstar_fast._cli.count import Distance, Stop, read_ahead
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
-from gstar_fast._cli.output import Console, Progress, command_line
+from gstar_fast._cli.output import Console, Progress
 from gstar_fast._cli.read import tables_of
+from gstar_fast._cli.resume import command
 from gstar_fast._cli.save import check_output
 from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, missing_group, numbers_of
 from gstar_fast._cli.tables.inputs import Input, format_of_output
@@ -82,7 +83,8 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
                 record.add(task, source, rows)
                 done += 1
     except Interrupted as end:
-        raise Interrupted(_how_to_go_on(given, before + done, len(tasks)), end.code - 128) from None
+        kept = f"stopped; {before + done} of {counted(len(tasks), 'table')} are decided and kept in {given.output}"
+        raise Interrupted(f"{kept}\nto continue: {command(given)}", end.code - 128) from None
     except Exception:
         if before + done:
             console.note(
@@ -107,13 +109,6 @@ def _asked(given: argparse.Namespace) -> dict[str, object]:
         "input": without_secrets(canonical(given.inputs[0])),
         **{name: getattr(given, name) for name in options},
     }
-
-
-def _how_to_go_on(given: argparse.Namespace, done: int, tables: int) -> str:
-    words = [word for word in given.argv if word != "--resume"]
-    words.insert(words.index("apply") + 1, "--resume")  # not at the end, which may belong to --
-    kept = f"stopped; {done} of {counted(tables, 'table')} are decided and kept in {given.output}"
-    return f"{kept}\nto continue: {command_line(words)}"
 
 
 def _decider(given: argparse.Namespace) -> gf.Decider:

@@ -14,7 +14,7 @@ from gstar_fast._cli.commands.show import facts
 from gstar_fast._cli.count import Columns, Stop, Tally, count, entries_of
 from gstar_fast._cli.databases import connected
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, exit_code, worded
-from gstar_fast._cli.output import Console, Progress, command_line
+from gstar_fast._cli.output import Console, Progress
 from gstar_fast._cli.read import columns_of, load_sketch, new_sketch, note_alike, refuse_options, tables_of
 from gstar_fast._cli.resume import Entry, Record, is_same
 from gstar_fast._cli.save import check_output, write_bytes
@@ -23,6 +23,21 @@ from gstar_fast._cli.tables.inputs import Input
 from gstar_fast._cli.tables.places import Identity, forget
 from gstar_fast._cli.wording import Table
 from gstar_fast.errors import InputError
+
+# options that the counts depend on, besides those that are compared as they were understood
+ASKED = (
+    "score",
+    "label",
+    "group",
+    "weight",
+    "repeats",
+    "positive",
+    "delimiter",
+    "range",
+    "nan",
+    "format",
+    "missing_group",
+)
 
 
 def sketch(given: argparse.Namespace, console: Console) -> None:
@@ -42,12 +57,7 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
     check_output(given.output, (one.path for one in inputs))
     base = _base(given, columns)
     new = new_sketch(given, columns, base)
-    asked = {
-        **{
-            name: getattr(given, name)
-            for name in ("score", "label", "group", "weight", "repeats", "positive", "delimiter")
-        },
-        **{name: getattr(given, name) for name in ("range", "nan", "format", "missing_group")},
+    asked = {name: getattr(given, name) for name in ASKED} | {
         "missing": None if given.missing is None else sorted(map(repr, given.missing)),
         "bins": new.bins,
         "append": None if base is None else base.digest(),
@@ -199,9 +209,7 @@ def _how_to_go_on(given: argparse.Namespace, entries: list[Entry], save: Callabl
     if any(file["size"] is None for file in entries):
         as_it_is = shlex.join(["gstar-fast", "merge", str(partial), "-o", given.output])
         return f"{kept}\na pipe cannot be resumed; to use the count as it is: {as_it_is}"
-    words = [word for word in given.argv if word != "--resume"]
-    words.insert(words.index("sketch") + 1, "--resume")  # not at the end, which may belong to --
-    return f"{kept}\nto continue: {command_line(words)}"
+    return f"{kept}\nto continue: {resume.command(given)}"
 
 
 def _summary(
