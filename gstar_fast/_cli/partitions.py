@@ -15,6 +15,7 @@ from typing import NamedTuple
 from gstar_fast._base.text import without_secrets
 from gstar_fast._cli.errors import USAGE, CliError
 from gstar_fast._cli.resume import TABLES, Record, check_asked, is_same, load
+from gstar_fast._cli.save import refuse_remote
 from gstar_fast._cli.tables.inputs import Input, format_of_output, with_format
 from gstar_fast._cli.tables.places import Identity, canonical, is_url
 from gstar_fast._cli.tables.places import is_folder as is_folder_of_tables
@@ -44,10 +45,7 @@ def tasks(given: list[str], inputs: list[Input], output: str, to: str | None) ->
             f"{output} is a folder, and it takes the tables of one folder; name that, or a file to write", USAGE
         )
     folder = given[0]
-    if is_url(output):
-        raise CliError(
-            f"{without_secrets(output)} is remote, and outputs must be local files; write them here and copy them"
-        )
+    refuse_remote(output)
     _refuse_nested(folder, output)
     found: dict[Path, Task] = {}
     for source in inputs:

@@ -20,10 +20,7 @@ def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
     """Raise, before any work is done, if an output cannot be written or is one of the inputs."""
     if path is None or path == "-":
         return
-    if is_url(path):
-        raise CliError(
-            f"{without_secrets(path)} is remote, and outputs must be local files; write one here and copy it"
-        )
+    refuse_remote(path)
     target = Path(path)
     folder = target.parent
     if not folder.is_dir():
@@ -35,6 +32,12 @@ def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
     for source in inputs:
         if source is not None and target.exists() and os.path.exists(source) and os.path.samefile(target, source):  # noqa: PTH110, PTH121
             raise CliError(f"{path} is also an input; write to another file")
+
+
+def refuse_remote(path: str) -> None:
+    """Raise if an output is not on this machine."""
+    if is_url(path):
+        raise CliError(f"{without_secrets(path)} is remote, and outputs must be local files; write here, then copy")
 
 
 def check_outputs(outputs: dict[str, str | None], inputs: Iterable[str | None]) -> None:

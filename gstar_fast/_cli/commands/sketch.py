@@ -84,7 +84,7 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
                 console.note(f"note: {one.name} has changed while it was counted; count it again")
         total = _total(given, console, base, new)
         partial.unlink(missing_ok=True)
-    _answer(given, console, total, base, new, (sum(file["rows"] for file in entries), len(inputs), passed), progress)
+    _answer(given, console, total, base, (sum(file["rows"] for file in entries), len(inputs), passed), progress.seconds)
 
 
 def _total(given: argparse.Namespace, console: Console, base: gf.Sketch | None, new: gf.Sketch) -> gf.Sketch:
@@ -103,19 +103,20 @@ def _answer(
     console: Console,
     total: gf.Sketch,
     base: gf.Sketch | None,
-    new: gf.Sketch,
     read: tuple[int, int, list[str]],  # rows, tables, and files that were passed over
-    progress: Progress,
+    seconds: float,
 ) -> None:
+    """Print what was counted, unless standard output has the sketch."""
     if given.output == "-":
         return
     rows, tables, passed = read
-    was = {} if base is None else {"rows_before": base.n_rows, "rows_added": new.n_rows}
-    facts_of_run = {"output": given.output, "files": tables, "passed_over": passed, "seconds": progress.seconds}
-    console.answer(
-        {**facts_of_run, **was, **facts(total)},
-        lambda: _summary(given.output, total, rows, tables, progress.seconds, base),
-    )
+    data = {"output": given.output, "files": tables, "passed_over": passed, "seconds": seconds, **facts(total)}
+    speed = f", {rows / seconds / 1e6:,.1f} million a second" if rows >= 100_000 else ""
+    text = f"{given.output}: {counted(rows, 'row')} of {counted(tables, 'table')} counted in {span(seconds)}{speed}\n"
+    if base is not None:
+        data |= {"rows_before": base.n_rows, "rows_added": total.n_rows - base.n_rows}
+        text += f"Added to {counted(base.n_rows, 'existing row', 'existing rows')}. Duplicates are not detected.\n"
+    console.answer(data, lambda: f"{text}{total}")
 
 
 def _in_database(given: argparse.Namespace, console: Console) -> None:
@@ -151,7 +152,7 @@ def _in_database(given: argparse.Namespace, console: Console) -> None:
             face = Table(columns.arguments, columns.group, 0)
             raise CliError(f"table {given.table!r}: {worded(error, face)}", exit_code(error)) from error
     total = _total(given, console, base, new)
-    _answer(given, console, total, base, new, (int(new.n_rows), 1, []), progress)
+    _answer(given, console, total, base, (int(new.n_rows), 1, []), progress.seconds)
 
 
 def _changed(one: Input, before: Identity) -> bool:
@@ -210,13 +211,3 @@ def _how_to_go_on(given: argparse.Namespace, entries: list[Entry], save: Callabl
         as_it_is = shlex.join(["gstar-fast", "merge", str(partial), "-o", given.output])
         return f"{kept}\na pipe cannot be resumed; to use the count as it is: {as_it_is}"
     return f"{kept}\nto continue: {resume.command(given)}"
-
-
-def _summary(
-    output: str, total: gf.Sketch, rows: int, files: int, seconds: float, base: gf.Sketch | None = None
-) -> str:
-    speed = f", {rows / seconds / 1e6:,.1f} million a second" if rows >= 100_000 else ""
-    first = f"{output}: {counted(rows, 'row')} of {counted(files, 'table')} counted in {span(seconds)}{speed}"
-    if base is not None:
-        first += f"\nAdded to {counted(base.n_rows, 'existing row', 'existing rows')}. Duplicates are not detected."
-    return f"{first}\n{total}"
