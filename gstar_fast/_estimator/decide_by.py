@@ -80,13 +80,12 @@ def _check_decide_by(model: Options) -> None:
 
 def source_of(model: Options, given: object) -> Source:
     """Where groups come from; `given` is what came as `sensitive_features`."""
-    source = Source.of(
-        model.sensitive_features,
-        given,
-        drop=model.drop_sensitive,
-        decide_by=None if isinstance(model.decide_by, GroupProbability) else columns_of(model.decide_by),
-        drop_decide_by=model.drop_decide_by,
+    columns, by = model.sensitive_features, model.decide_by
+    roles = (
+        Named("sensitive_features", columns, model.drop_sensitive),
+        Named("decide_by", None if isinstance(by, GroupProbability) else columns_of(by), model.drop_decide_by),
     )
+    source = Source(columns, given is not None, tuple(role for role in roles if role.columns is not None))
     if source.is_nowhere and (model.limits or model.penalties or model.decide_by is not None):
         asked = "limits and penalties compare" if model.decide_by is None else "decide_by is about gaps between"
         raise bad_value(

@@ -86,18 +86,6 @@ class Source:
     beside: bool = False  # passed as sensitive_features
     named: tuple[Named, ...] = ()  # columns of X with a role of their own
 
-    @classmethod
-    def of(cls, columns: object, given: object, *, drop: bool, decide_by: object, drop_decide_by: bool) -> Source:
-        """From the arguments of `fit`; `decide_by` are columns of X, or None."""
-        if columns is not None and given is not None:
-            raise bad_option(
-                "sensitive_features",
-                f"sensitive_features={columns!r} of the classifier names columns of X, so none may be passed to its "
-                "methods; do one or the other",
-            )
-        roles = (Named("sensitive_features", columns, drop), Named("decide_by", decide_by, drop_decide_by))
-        return cls(columns, given is not None, tuple(role for role in roles if role.columns is not None))
-
     @property
     def is_nowhere(self) -> bool:
         """Whether all rows are one group."""
@@ -117,30 +105,29 @@ class Source:
 
     def read(self, X: object, given: object) -> tuple[object, Groups]:
         """X as the estimator sees it, and the group of each row."""
-        if self.columns is not None:
-            if given is not None:
-                raise bad_value(
-                    "sensitive_features",
-                    f"groups come from sensitive_features={self.columns!r} of X; "
-                    "do not pass sensitive_features as well",
-                )
-            table = as_table(X)
-            return self._without(self.named, X), groups_in_table(table, places_of(table, self.columns))
-        n = _num_samples(X)
-        if given is None:
-            if self.beside:
-                raise bad_value(
-                    "sensitive_features",
-                    "fit had sensitive_features, so this needs them too: pass sensitive_features=..., or let the "
-                    "classifier find them in X with GroupThresholdClassifier(..., sensitive_features='column')",
-                )
-            return self._without(self.named, X), Groups.one(n)
-        if not self.beside:
+        if self.columns is not None and given is not None:
+            raise bad_option(
+                "sensitive_features",
+                f"sensitive_features={self.columns!r} of the classifier names columns of X, so none may be passed to "
+                "its methods; do one or the other",
+            )
+        if self.beside and given is None:
+            raise bad_value(
+                "sensitive_features",
+                "fit had sensitive_features, so this needs them too: pass sensitive_features=..., or let the "
+                "classifier find them in X with GroupThresholdClassifier(..., sensitive_features='column')",
+            )
+        if self.is_nowhere and given is not None:
             raise bad_value(
                 "sensitive_features",
                 "fit had no sensitive_features, so there is one threshold for all; do not pass them here",
             )
-        return self._without(self.named, X), groups_of_rows(given, n)
+        if self.columns is not None:
+            table = as_table(X)
+            groups = groups_in_table(table, places_of(table, self.columns))
+        else:
+            groups = groups_of_rows(given, _num_samples(X)) if self.beside else Groups.one(_num_samples(X))
+        return self._without(self.named, X), groups
 
     def features(self, X: object) -> object:
         """X as the estimator sees it; where groups do not matter, X may come without the columns that are dropped."""

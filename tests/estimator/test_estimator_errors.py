@@ -166,7 +166,7 @@ def test_groups_come_from_one_place():
     with pytest.raises(ValueError, match="sensitive_features='sex' of the classifier names columns of X, so none may"):
         both.fit(X, y, sensitive_features=X["race"])
     both.fit(X, y)
-    with pytest.raises(ValueError, match="groups come from sensitive_features='sex' of X; do not pass"):
+    with pytest.raises(ValueError, match="sensitive_features='sex' of the classifier names columns of X, so none may"):
         both.predict(X, sensitive_features=X["sex"])
     beside = GroupThresholdClassifier(FirstColumn()).fit(FEATURES, y, sensitive_features=X["sex"])
     with pytest.raises(ValueError, match="fit had sensitive_features, so this needs them too: pass"):
