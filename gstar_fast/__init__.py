@@ -32,11 +32,11 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._sketch.proxy import ProxySketch as ProxySketch
     from gstar_fast._sketch.sketch import Sketch as Sketch
     from gstar_fast._sketch.window import Window as Window
-    from gstar_fast._solver.bounds import bounds as bounds
-    from gstar_fast._solver.frontier import frontier as frontier
-    from gstar_fast._solver.promise.needs import rows_needed as rows_needed
-    from gstar_fast._solver.result import Result as Result
-    from gstar_fast._solver.solve import solve as solve
+    from gstar_fast._solver.answer.result import Result as Result
+    from gstar_fast._verbs.bounds import bounds as bounds
+    from gstar_fast._verbs.frontier import frontier as frontier
+    from gstar_fast._verbs.rows_needed import rows_needed as rows_needed
+    from gstar_fast._verbs.solve import solve as solve
 
 # Every room is opened when it is first asked for, NumPy with it: `gstar-fast --help` should not wait for either.
 _MODULES = ("config", "datasets", "errors", "plot", "results")
@@ -58,11 +58,11 @@ _ROOMS = {
     "_sketch.proxy": ("ProxySketch",),
     "_sketch.sketch": ("Sketch",),
     "_sketch.window": ("Window",),
-    "_solver.bounds": ("bounds",),
-    "_solver.frontier": ("frontier",),
-    "_solver.promise.needs": ("rows_needed",),
-    "_solver.result": ("Result",),
-    "_solver.solve": ("solve",),
+    "_verbs.bounds": ("bounds",),
+    "_verbs.frontier": ("frontier",),
+    "_verbs.rows_needed": ("rows_needed",),
+    "_solver.answer.result": ("Result",),
+    "_verbs.solve": ("solve",),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 

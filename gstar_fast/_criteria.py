@@ -433,6 +433,12 @@ BOUNDS = {rate.name: Criterion(rate.name, (rate,), Form.BOUND) for rate in (*SOL
 SELECTED = Criterion("selected", (SELECTION_RATE,), Form.TOTAL)
 KNOWN: dict[str, Criterion] = {**CRITERION, **BOUNDS, SELECTED.name: SELECTED}  # offered or not
 
+
+def is_met(name: str, limit: float, gap: float | None, tolerance: float = TOLERANCE) -> bool | None:
+    """Whether a limit holds; None where the gap is not defined."""
+    return CRITERION[name].limit(limit).met(gap, tolerance)
+
+
 EXAMPLE, EQUAL_TPR, LEAST_RATIO = "equalized_odds", "equal_opportunity", "disparate_impact"
 
 # names that others use for criteria, here and elsewhere

@@ -29,9 +29,9 @@ from gstar_fast._report.data import (
     style,
 )
 from gstar_fast._sketch.sketch import Sketch, check_order
-from gstar_fast._solver.result import Result
+from gstar_fast._solver.answer.points import Frontier
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.segments.roles import on_its_columns, roles_of, segment_sketch
-from gstar_fast._solver.words.points import Frontier
 from gstar_fast._words import KINDS
 
 if TYPE_CHECKING:

@@ -9,12 +9,10 @@ from gstar_fast._question.question import Question
 from gstar_fast._report.report import Report
 from gstar_fast._sketch.cell import Moments
 from gstar_fast._sketch.columns import Columns, Mixed
-from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.bounds import Bound, Bounds
-from gstar_fast._solver.evidence.record import Evidence
-from gstar_fast._solver.promise.record import Promise, RowsNeeded
-from gstar_fast._solver.result import GroupRates
-from gstar_fast._solver.words.points import Frontier
+from gstar_fast._solver.answer.parts import Evidence, Note, Promise, RowsNeeded
+from gstar_fast._solver.answer.points import Frontier
+from gstar_fast._solver.answer.result import GroupRates
+from gstar_fast._verbs.bounds import Bound, Bounds
 
 __all__ = [
     "Audit",

@@ -53,13 +53,12 @@ DOOR = "tests/backends/test_front_door.py"
 COUNTED = ("tests/base", "tests/sketch", "tests/input")
 # fmt: off
 ROOMS = (
-    Room("gstar_fast/_solver/promise/", ("tests/solver/promise",)),
-    Room("gstar_fast/_promise/", ("tests/solver/promise",)),
-    Room("gstar_fast/_solver/noise.py", ("tests/solver/test_noise.py", FORMULAS)),
-    Room("gstar_fast/_solver/degenerate.py", ("tests/solver/test_degenerate.py", "tests/solver/test_noise.py")),
-    Room("gstar_fast/_solver/bounds.py", ("tests/solver/test_bounds.py", FORMULAS)),
+    Room("gstar_fast/_promise/", ("tests/promise",)),
+    Room("gstar_fast/_solver/notes.py", ("tests/solver/test_degenerate.py", "tests/solver/test_noise.py", FORMULAS)),
+    Room("gstar_fast/_verbs/bounds.py", ("tests/solver/test_bounds.py", FORMULAS)),
     Room("gstar_fast/_solver/smooth/", SMOOTH),
     Room("gstar_fast/_solver/", ("tests/solver",)),
+    Room("gstar_fast/_verbs/", ("tests/solver", "tests/promise")),
     Room("gstar_fast/_audit/", ("tests/audit",)),
     Room("gstar_fast/_sketch/", COUNTED),
     Room("gstar_fast/_density/", ("tests/density", "tests/solver/test_paper.py")),

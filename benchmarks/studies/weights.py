@@ -23,7 +23,7 @@ import gstar_fast as gf
 from benchmarks.harness import heading, machine, table, write
 from benchmarks.studies.quality import by_column
 from benchmarks.studies.quality_tables import rows_of
-from gstar_fast._solver.promise import choose
+from gstar_fast._promise import choose
 
 DRAWS, ROWS, BINS, CONFIDENCE = 400, 2000, 512, 0.95
 LIMITS = (0.05, 0.15, 0.25)  # of equalized odds

@@ -24,8 +24,8 @@ from gstar_fast._criteria import MEASURED
 from gstar_fast._input.missing import RAISE, checked_missing_group
 from gstar_fast._question.question import check_confidence
 from gstar_fast._sketch.sketch import Sketch, check_order
-from gstar_fast._solver.answer.note import Note, label_notes
-from gstar_fast._solver.result import Result
+from gstar_fast._solver.answer.parts import Note, label_notes
+from gstar_fast._solver.answer.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd

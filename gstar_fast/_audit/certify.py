@@ -28,10 +28,10 @@ from gstar_fast._input.options import checked_flag
 from gstar_fast._question.question import Question, check_confidence
 from gstar_fast._rates import Rate, Share, has_rate
 from gstar_fast._sketch.sketch import Sketch, check_order, check_sketch
-from gstar_fast._solver.answer.note import Note, label_notes
-from gstar_fast._solver.promise.effective import effective
+from gstar_fast._solver.answer.parts import Note, label_notes
+from gstar_fast._solver.answer.result import Result
+from gstar_fast._solver.effective import effective
 from gstar_fast._solver.rates import gaps_of, rates_of
-from gstar_fast._solver.result import Result
 
 MOST_PAIRS = 3600  # of groups, whose distances are added in squares for a sum of two gaps
 

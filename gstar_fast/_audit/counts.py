@@ -21,9 +21,9 @@ from gstar_fast._decide.decider import Decider
 from gstar_fast._input.columns import column_of
 from gstar_fast._question.roles import Roles
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.answer.parts import Note
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.roles import on_its_columns, roles_of
 from gstar_fast.errors import InputError
 

@@ -16,12 +16,12 @@ from gstar_fast._audit.new_rows import OUT_OF_FOLD, NewRows, new_rows_of
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._criteria import MEASURED
 from gstar_fast._question.roles import Roles
-from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.answer.parts import Note
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells, Parts
+from gstar_fast._solver.effective import resampled
 from gstar_fast._solver.mix import mix
-from gstar_fast._solver.promise.effective import resampled
 from gstar_fast._solver.question import Problem
-from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import choose, choose_unified, lay_out
 from gstar_fast._solver.segments.answer import parts_of
 from gstar_fast._solver.segments.problem import SegmentSearch, from_above, searches_of

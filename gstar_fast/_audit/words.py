@@ -16,7 +16,7 @@ from gstar_fast._base.json import encode_name, encode_number
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.text import aligned, printable, printable_name, row_count, short_number, threshold_number
 from gstar_fast._criteria import MEASURED
-from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.answer.parts import Note
 
 if TYPE_CHECKING:
     import pandas as pd

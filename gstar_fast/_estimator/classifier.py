@@ -44,9 +44,9 @@ from gstar_fast._estimator.training import Classifier, Rows, Scoring, planned, r
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.question import ObjectiveLike, Question
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.question import check_several
-from gstar_fast._solver.result import Result
-from gstar_fast._solver.solve import solve_question
+from gstar_fast._verbs.solve import solve_question
 
 __all__ = ["GroupThresholdClassifier"]
 

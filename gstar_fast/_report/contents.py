@@ -11,9 +11,9 @@ from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._report.data import FrontierPoints, mixture_text
 from gstar_fast._report.html import Html, join, tag
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.result import Result
-from gstar_fast._solver.words.table import is_weighted
+from gstar_fast._solver.answer.parts import Note
+from gstar_fast._solver.answer.result import Result
+from gstar_fast._solver.answer.words import is_weighted
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit, Estimate

@@ -18,11 +18,11 @@ from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._density import density as _density
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.result import Result
+from gstar_fast._solver.answer.result import Result
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
-    from gstar_fast._solver.words.points import Frontier
+    from gstar_fast._solver.answer.points import Frontier
 
 Array = NDArray[np.float64]
 

@@ -31,11 +31,11 @@ from gstar_fast._report.page import page
 from gstar_fast._report.reproduce import python_command
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch, check_order
-from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.frontier import frontier as make_frontier
-from gstar_fast._solver.result import Result
+from gstar_fast._solver.answer.parts import Note
+from gstar_fast._solver.answer.points import Frontier
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.segments.roles import on_its_columns, protected_sketch, segment_sketch
-from gstar_fast._solver.words.points import Frontier
+from gstar_fast._verbs.frontier import frontier as make_frontier
 from gstar_fast.errors import LabelWarning, MissingClassWarning
 
 __all__ = ["Report", "report"]

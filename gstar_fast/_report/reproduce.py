@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from gstar_fast._question.question import Question
-from gstar_fast._solver.result import Result
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._words import GIVEN
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit
-    from gstar_fast._solver.words.points import Frontier
+    from gstar_fast._solver.answer.points import Frontier
 
 MOST_THRESHOLDS = 12  # spelled out in the check
 

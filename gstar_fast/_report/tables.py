@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from gstar_fast._audit.metrics import METRIC_DEFINITIONS
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import row_count, short_number
-from gstar_fast._criteria import CRITERION, Form
+from gstar_fast._criteria import CRITERION, Form, is_met
 from gstar_fast._report import figures
 from gstar_fast._report.contents import (
     Contents,
@@ -24,8 +24,7 @@ from gstar_fast._report.contents import (
 from gstar_fast._report.html import TALL, Html, details, framed, html, join, table, tag
 from gstar_fast._sketch.columns import in_words
 from gstar_fast._sketch.show import window_words
-from gstar_fast._solver.question import is_met
-from gstar_fast._solver.words.table import loss_words
+from gstar_fast._solver.answer.words import loss_words
 
 METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, clearly_over
 from gstar_fast._base.text import short_number, threshold_number
-from gstar_fast._criteria import EXAMPLE
+from gstar_fast._criteria import EXAMPLE, is_met
 from gstar_fast._report.contents import (
     Contents,
     asked,
@@ -21,9 +21,8 @@ from gstar_fast._report.contents import (
     sentence_list,
 )
 from gstar_fast._report.html import Html, tag
-from gstar_fast._solver.answer.note import has
-from gstar_fast._solver.question import is_met
-from gstar_fast._solver.result import Result
+from gstar_fast._solver.answer.parts import has
+from gstar_fast._solver.answer.result import Result
 
 _SIGNS = {"good": "M4 8.5l3 3 6-7", "warn": "M8.5 3v6.5M8.5 13v.2", "bad": "M4 4l9 9M13 4l-9 9"}
 

@@ -23,7 +23,7 @@ from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Roles, roles_in
 from gstar_fast._sketch.columns import assumption_in, columns_in
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.answer.parts import Note
 from gstar_fast._words import WEIGHT_UNIT
 
 # Bytes that solving takes for each cell and bin beside the sketch, measured on full bins, rounded up: as a rule, and

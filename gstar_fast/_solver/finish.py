@@ -11,9 +11,10 @@ import numpy as np
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import Arrays, Ints
 from gstar_fast._base.names import Name
+from gstar_fast._solver.answer.result import Result
+from gstar_fast._solver.evidence import paired_z, parts_again, settled
 from gstar_fast._solver.mix import Mixture, mix, mixed
 from gstar_fast._solver.rates import Outcome
-from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import (
     Choice,
     Search,
@@ -182,3 +183,22 @@ def infeasible_mixture(search: Search) -> Result:
     message = f"no mixture of thresholds at bin edges meets these limits; {near.slack.words('mixtures')}"
     result = replace(result, verdict="infeasible", message=message, slack=near.slack)
     return replace(result, lower_bound=0.0, optimality_gap=result.loss)
+
+
+def settled_by_group(search: Search, best: Result, level: float) -> Result:
+    """The best thresholds by group, or the unified one if there is no evidence against it."""
+    cells, table = search.cells, search.table
+
+    def z() -> float:
+        return paired_z(cells, parts_again(cells, best), table.unified, search.scale)
+
+    def unified() -> Result:
+        starts = table.start[:-1].tolist()
+        own = np.split(table.candidate, table.start[1:-1])  # the unified one is among those of every group
+        numbers = np.array([int(np.searchsorted(candidates, table.unified)) for candidates in own])
+        if best.mixtures is None:
+            return finish(search, numbers, "unified", best.iterations)
+        return finish_mixture(search, Mixture(starts + numbers, np.ones(len(numbers)), 0.0, best.iterations))
+
+    labelled = int((table.totals[:2].sum(axis=0) > 0).sum())
+    return settled(best, level, labelled, z, unified)

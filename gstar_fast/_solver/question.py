@@ -17,17 +17,11 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._base.warn import warn
-from gstar_fast._criteria import CRITERION, TOLERANCE
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES, has_rate
-from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.answer.parts import Note
 from gstar_fast._solver.cells import Cells
 from gstar_fast.errors import MissingClassWarning
-
-
-def is_met(name: str, limit: float, gap: float | None, tolerance: float = TOLERANCE) -> bool | None:
-    """Whether a limit holds; None where the gap is not defined."""
-    return CRITERION[name].limit(limit).met(gap, tolerance)
 
 
 def compared_rates(question: Question) -> list[tuple[str, int]]:

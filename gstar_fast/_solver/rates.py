@@ -13,8 +13,8 @@ from gstar_fast._base.names import Name
 from gstar_fast._criteria import CRITERION
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES, ends_of, has_rate, rates_of_counts
+from gstar_fast._solver.answer.result import GroupRates
 from gstar_fast._solver.question import Scale
-from gstar_fast._solver.result import GroupRates
 
 Counts = Ints | Floats  # rows counted, or expected of densities
 

@@ -18,11 +18,10 @@ from gstar_fast._base.names import Name
 from gstar_fast._criteria import TOLERANCE
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
-from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.answer.parts import Slack
+from gstar_fast._solver.answer.parts import Note, Slack
 from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.degenerate import cautions
-from gstar_fast._solver.promise.effective import effective_rows
+from gstar_fast._solver.effective import effective_rows
+from gstar_fast._solver.notes import cautions
 from gstar_fast._solver.question import Problem, Scale
 from gstar_fast._solver.rates import Outcome, rates_at
 

@@ -13,10 +13,10 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._question.question import Question
 from gstar_fast._rates import has_rate
-from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.answer.parts import Note
+from gstar_fast._solver.answer.result import GroupRates, Result
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.rates import rates_by_group, rates_of
-from gstar_fast._solver.result import GroupRates, Result
 
 
 def check_pooled(cells: Cells, question: Question) -> None:

@@ -24,6 +24,13 @@ NOT_RUN = {
     ("README.md", "make demo"),
     ("README.md", "pip install ."),
     ("CONTRIBUTING.md", "make quick"),
+    (
+        "docs/cpp.md",
+        (
+            "c++ -std=c++17 -O3 -ffp-contract=off -pthread -I\"$(python -c 'import gstar_fast; "
+            "print(gstar_fast.config.get_include())')\" solve.cpp -o solve"
+        ),
+    ),
     ("CONTRIBUTING.md", "cmake"),
     ("CONTRIBUTING.md", "make python-test"),
     ("CONTRIBUTING.md", "nox"),

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast._base import json as strict
-from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.segments import proof, recheck
-from gstar_fast._solver.segments.certificate import Certificate, Cut, Leaf, Single
+from gstar_fast._solver.answer import proof
+from gstar_fast._solver.answer.parts import Note
+from gstar_fast._solver.answer.proof import Certificate, Cut, Leaf, Single
+from gstar_fast._verbs import check as recheck
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::gstar_fast.errors.DegenerateWarning",

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from gstar_fast._criteria import BOUNDS, SELECTED, Limit
-from gstar_fast._solver.segments.certificate import Certificate, Leaf
+from gstar_fast._solver.answer.proof import Certificate, Leaf
 from gstar_fast._solver.segments.check import ALL, Checker
 
 GROUPS, SEGMENTS, BINS = 2, 2, 4

@@ -13,7 +13,7 @@ import pytest
 from helpers.notes import texts
 
 import gstar_fast as gf
-from gstar_fast._solver.noise import chance_gap, most_by_chance
+from gstar_fast._solver.notes import chance_gap, most_by_chance
 
 LIMIT = {"equalized_odds": 0.02}
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")

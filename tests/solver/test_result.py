@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast._base import json as strict
 from gstar_fast._base.text import threshold_number
-from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.answer.parts import Note
 
 NOTE = Note("text", "mind this", {"groups": ["a", (1, True)], "rows": 2.0})
 SCHEMA = Path(gf.__file__).parent / "schemas" / "result.json"

@@ -15,12 +15,12 @@ from gstar_fast._criteria import CRITERION, Criterion, Form, Limit
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Roles, part
 from gstar_fast._rates import RATE, has_rate
+from gstar_fast._solver.answer.proof import Cut, Leaf, decode, encode
 from gstar_fast._solver.question import Problem
 from gstar_fast._solver.rates import gaps_of, rates_of
-from gstar_fast._solver.segments.certificate import Cut, Leaf, certificate_of, certificate_of_mix
+from gstar_fast._solver.segments.certificate import certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
 from gstar_fast._solver.segments.problem import lay_out, loosened
-from gstar_fast._solver.segments.proof import decode, encode
 from gstar_fast._solver.segments.solve import choose_by_segment, mix_by_segment
 from tests.helpers.segment_oracle import least_cost
 

@@ -12,13 +12,14 @@ from scipy import stats
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 from gstar_fast._backends import room
+from gstar_fast._promise import curve
+from gstar_fast._promise.chance import Beliefs, chance
 from gstar_fast._question.question import Question
 from gstar_fast._rates import has_rate
-from gstar_fast._solver.promise import curve
-from gstar_fast._solver.promise.chance import Beliefs, chance
+from gstar_fast._solver.answer.proof import Leaf
 from gstar_fast._solver.question import Problem
 from gstar_fast._solver.rates import gaps_of, rates_of
-from gstar_fast._solver.segments.certificate import Leaf, certificate_of, certificate_of_mix
+from gstar_fast._solver.segments.certificate import certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
 from gstar_fast._solver.segments.problem import lay_out
 from tests.helpers.segment_oracle import least_cost

@@ -1,1 +1,1 @@
-"""What a result is made of, and its JSON."""
+"""What a result is made of, its words and its JSON."""

@@ -10,13 +10,10 @@ from gstar_fast._base.json import bad_document, decode_number, encode_name, enco
 from gstar_fast._base.names import Name
 from gstar_fast._criteria import CRITERION
 from gstar_fast._decide import document
-from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.answer.parts import Point, Slack
-from gstar_fast._solver.evidence.record import Evidence
-from gstar_fast._solver.promise.record import Promise, RowsNeeded
-from gstar_fast._solver.result import GroupRates, Result
-from gstar_fast._solver.segments.proof import Proof
-from gstar_fast._solver.words.table import is_weighted
+from gstar_fast._solver.answer.parts import Evidence, Note, Point, Promise, RowsNeeded, Slack
+from gstar_fast._solver.answer.proof import Proof
+from gstar_fast._solver.answer.result import GroupRates, Result
+from gstar_fast._solver.answer.words import is_weighted
 
 Part = TypeVar("Part")
 

@@ -15,18 +15,17 @@ from gstar_fast._base.text import row_count
 from gstar_fast._question.cut import EACH
 from gstar_fast._question.question import Question
 from gstar_fast._rates import has_rate
-from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.answer.parts import Slack
+from gstar_fast._solver.answer.parts import Note, Slack
+from gstar_fast._solver.answer.proof import Proof
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells, Parts
-from gstar_fast._solver.degenerate import cautions
-from gstar_fast._solver.evidence.rule import paired_z, parts_again, settled
-from gstar_fast._solver.promise.effective import effective_rows
+from gstar_fast._solver.effective import effective_rows
+from gstar_fast._solver.evidence import paired_z, parts_again, settled
+from gstar_fast._solver.notes import cautions
 from gstar_fast._solver.question import Problem
 from gstar_fast._solver.rates import Outcome, rates_by_group, rates_of
-from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import nearest, seconds_left
 from gstar_fast._solver.segments.problem import SegmentSearch, loosened
-from gstar_fast._solver.segments.proof import Proof
 from gstar_fast._solver.segments.solve import SegmentChoice, choose_by_segment, mix_by_segment
 
 NODES = 1000  # of a search for one slack; there are 17 of them

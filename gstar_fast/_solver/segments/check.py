@@ -21,7 +21,7 @@ from gstar_fast._backends.common.segments import LEAST, MOST, SEGMENT_NODES
 from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._criteria import Form, Limit
 from gstar_fast._rates import RATES
-from gstar_fast._solver.segments.certificate import ALL, Certificate, Cut, Leaf, Single
+from gstar_fast._solver.answer.proof import ALL, Certificate, Cut, Leaf, Single
 
 TOLERANCE = Fraction(1, 10**12)  # as everywhere in the library
 CLOSE = Fraction(1, 10**9)  # weights of a mixture are rounded: its error may be this far above its bound

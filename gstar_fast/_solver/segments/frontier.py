@@ -18,14 +18,14 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, TOLERANCE
 from gstar_fast._question.question import Question
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.points import Listed
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells, Parts
 from gstar_fast._solver.question import Problem
 from gstar_fast._solver.rates import Outcome
-from gstar_fast._solver.result import Result
 from gstar_fast._solver.segments.answer import Answer, parts_of
 from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
 from gstar_fast._solver.segments.solve import choose_among, mix_among
-from gstar_fast._solver.words.points import Listed
 
 ASKS = 40  # limits asked for besides the ends
 BOXES = 64  # of the search for one of them

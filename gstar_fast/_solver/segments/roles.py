@@ -9,7 +9,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._question.cut import Column
 from gstar_fast._question.roles import Roles, asked_roles
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.result import Result
+from gstar_fast._solver.answer.result import Result
 from gstar_fast.errors import OptionValueError
 
 

@@ -17,13 +17,13 @@ from gstar_fast._density.density import Density, every_density
 from gstar_fast._question.question import Densities, Question, name_of
 from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.answer.note import Note
+from gstar_fast._solver.answer.parts import Note
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.degenerate import cautions
-from gstar_fast._solver.promise.effective import effective_rows
+from gstar_fast._solver.effective import effective_rows
+from gstar_fast._solver.notes import cautions
 from gstar_fast._solver.question import Scale, check_groups, scale_of
 from gstar_fast._solver.rates import Outcome, linear_forms, rates_of
-from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import cheapest_within, loosened, nearest
 from gstar_fast._solver.smooth.known import expected_cells
 from gstar_fast._solver.smooth.polish import hold_limits, polish

@@ -8,7 +8,7 @@ from gstar_fast._base.text import aligned, printable, printable_name, row_count,
 from gstar_fast._criteria import CRITERION
 
 if TYPE_CHECKING:
-    from gstar_fast._solver.result import GroupRates, Result
+    from gstar_fast._solver.answer.result import GroupRates, Result
 
 
 def is_weighted(r: Result) -> bool:

@@ -18,7 +18,7 @@ from scipy import special
 
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Bools
-from gstar_fast._solver.promise.beliefs import Known
+from gstar_fast._promise.beliefs import Known
 
 WEIGHTS = tuple(0.01 * 1000 ** (i / 11) for i in range(12))  # times the gain of plain thresholds
 NEAR = (-0.25, 0.0, 0.25)  # of the limit: boxes around an option

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._promise.by_group import AskedByGroup
+from gstar_fast._promise.by_segment import AskedBySegment
+from gstar_fast._promise.choose import promised
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.limits import warn_of_ratios
 from gstar_fast._question.question import Densities, ObjectiveLike, Question
@@ -15,21 +18,15 @@ from gstar_fast._question.tables import check_verb
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.degenerate import warned
-from gstar_fast._solver.evidence.by_group import settled_by_group
-from gstar_fast._solver.finish import solved
-from gstar_fast._solver.noise import told_of_noise
-from gstar_fast._solver.promise.by_group import AskedByGroup
-from gstar_fast._solver.promise.by_segment import AskedBySegment
-from gstar_fast._solver.promise.choose import promised
-from gstar_fast._solver.result import Result
+from gstar_fast._solver.finish import settled_by_group, solved
+from gstar_fast._solver.notes import told_of_noise, warned, with_gap_notes
 from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import solve_smooth
 from gstar_fast._solver.spread import check_pooled, spread
-from gstar_fast._solver.words.gaps import with_gap_notes
 
 
 def solve(

@@ -17,18 +17,18 @@ from gstar_fast._backends.interface import Arrays, Floats
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, Form
+from gstar_fast._promise import words
+from gstar_fast._promise.beliefs import Known, active_rates
+from gstar_fast._promise.by_group import WIDTHS, Entries, beliefs, option_at, result_of
+from gstar_fast._promise.choose import Option, Worth, upper_of
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
+from gstar_fast._solver.answer.parts import Promise
+from gstar_fast._solver.answer.points import Listed
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.mix import corners_of
-from gstar_fast._solver.promise.beliefs import Known, active_rates
-from gstar_fast._solver.promise.by_group import WIDTHS, Entries, beliefs, option_at, result_of
-from gstar_fast._solver.promise.choose import Option, Worth, upper_of
-from gstar_fast._solver.promise.record import Promise
-from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Search, prepare
-from gstar_fast._solver.words import promises as words
-from gstar_fast._solver.words.points import Listed
 
 FROM_EACH = 16  # points of the frontier of each width
 BOXES = 2_000_000

@@ -20,11 +20,12 @@ from statistics import NormalDist
 
 import numpy as np
 
+from gstar_fast._criteria import is_met
+from gstar_fast._solver.answer.parts import Evidence
+from gstar_fast._solver.answer.result import Result
+from gstar_fast._solver.answer.words import is_weighted
 from gstar_fast._solver.cells import Cells, Parts
-from gstar_fast._solver.evidence.record import Evidence
-from gstar_fast._solver.question import Scale, is_met
-from gstar_fast._solver.result import Result
-from gstar_fast._solver.words.table import is_weighted
+from gstar_fast._solver.question import Scale
 
 SLOPE, SHIFT, SPREAD = 1.1, -0.2, 0.5
 MOST_DIGITS = 9

@@ -24,19 +24,19 @@ from gstar_fast._criteria import CRITERION
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import asked_roles
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.proof import Certificate, Leaf
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mix import Mixture
-from gstar_fast._solver.noise import told_of_noise
+from gstar_fast._solver.notes import told_of_noise, with_gap_notes
 from gstar_fast._solver.question import Problem
-from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import STEPS, prepare
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.segments.certificate import Certificate, Leaf, certificate_of, certificate_of_mix, numbered
+from gstar_fast._solver.segments.certificate import certificate_of, certificate_of_mix, numbered
 from gstar_fast._solver.segments.check import TOLERANCE, Checker, check
 from gstar_fast._solver.segments.problem import searches_of
 from gstar_fast._solver.segments.roles import on_its_columns
-from gstar_fast._solver.words.gaps import with_gap_notes
 from gstar_fast._words import KINDS
 
 MOST_COUNTS: Final = 2**24  # of groups as segments: groups times groups times bins
@@ -246,7 +246,7 @@ def _candidate(threshold: float, cells: Cells) -> int:
 
 def solve_again(result: Result, sketch: Sketch, question: Question | None = None) -> Result:
     """What `solve` finds for the question of a result, or for another one about the same rows."""
-    from gstar_fast._solver.solve import solve_question  # it makes results
+    from gstar_fast._verbs.solve import solve_question  # it makes results
 
     if result.density not in KINDS:
         raise refusal("no_proof", value="the densities that were given to `solve` are not part of the result")

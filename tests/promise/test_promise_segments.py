@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gstar_fast as gf
+from gstar_fast._promise import by_segment as promise
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import asked_roles
 from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.promise import by_segment as promise
 from gstar_fast._solver.segments.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gstar_fast._promise.by_group import AskedByGroup
+from gstar_fast._promise.by_segment import AskedBySegment
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.limits import warn_of_ratios
 from gstar_fast._question.question import ObjectiveLike, Question, check_confidence
 from gstar_fast._question.roles import ColumnsLike
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._solver.answer.parts import RowsNeeded
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.finish import solved
-from gstar_fast._solver.promise.by_group import AskedByGroup
-from gstar_fast._solver.promise.by_segment import AskedBySegment
-from gstar_fast._solver.promise.record import RowsNeeded
 from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.spread import check_pooled

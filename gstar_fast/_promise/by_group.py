@@ -18,17 +18,16 @@ import numpy as np
 from gstar_fast._backends import room
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._criteria import TOLERANCE
+from gstar_fast._promise.beliefs import Known
+from gstar_fast._promise.chance import Beliefs
+from gstar_fast._promise.choose import Asked, Option, Worth
+from gstar_fast._promise.planning import plan
+from gstar_fast._promise.targets import aimed
 from gstar_fast._question.question import Question
-from gstar_fast._solver.evidence.by_group import settled_by_group
-from gstar_fast._solver.finish import finish, finish_mixture, solved
+from gstar_fast._solver.answer.parts import RowsNeeded
+from gstar_fast._solver.answer.result import Result
+from gstar_fast._solver.finish import finish, finish_mixture, settled_by_group, solved
 from gstar_fast._solver.mix import Mixture, mix, mixed
-from gstar_fast._solver.promise.beliefs import Known
-from gstar_fast._solver.promise.chance import Beliefs
-from gstar_fast._solver.promise.choose import Asked, Option, Worth
-from gstar_fast._solver.promise.planning import plan
-from gstar_fast._solver.promise.record import RowsNeeded
-from gstar_fast._solver.promise.targets import aimed
-from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import BOXES, Search, choose_unified
 
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)  # of the limit: q

@@ -15,6 +15,7 @@ from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, Form
+from gstar_fast._promise.curve import promised_curve
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.limits import check_criterion, warn_of_ratios
 from gstar_fast._question.question import Densities, ObjectiveLike, Question, check_confidence, name_of
@@ -24,19 +25,18 @@ from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.points import Frontier, Listed, Points
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
 from gstar_fast._solver.mix import Mixture, blended, corners_of
-from gstar_fast._solver.promise.curve import promised_curve
 from gstar_fast._solver.question import check_groups
 from gstar_fast._solver.rates import rates_of
-from gstar_fast._solver.result import Result
 from gstar_fast._solver.search import Choice, Search, choose, prepare
 from gstar_fast._solver.segments.frontier import frontier_by_segment
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared
-from gstar_fast._solver.solve import question_about
-from gstar_fast._solver.words.points import Frontier, Listed, Points
+from gstar_fast._verbs.solve import question_about
 
 Numbers = tuple[int, ...]  # one candidate a group
 FRONTIER_LIMIT = 20_000_000  # boxes in all, for more than two groups

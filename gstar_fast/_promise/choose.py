@@ -17,14 +17,14 @@ import numpy as np
 from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.arrays import Values
 from gstar_fast._criteria import Form, Limit
+from gstar_fast._promise import words
+from gstar_fast._promise.beliefs import Ground
+from gstar_fast._promise.chance import Beliefs
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
-from gstar_fast._solver.promise.beliefs import Ground
-from gstar_fast._solver.promise.chance import Beliefs
-from gstar_fast._solver.promise.record import Promise, RowsNeeded
+from gstar_fast._solver.answer.parts import Promise, RowsNeeded
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.question import Scale
-from gstar_fast._solver.result import Result
-from gstar_fast._solver.words import promises as words
 
 KEPT = 0.75  # of what plain and unified thresholds gain
 SMALL_PRICE = 0.05  # share of the gain over a constant decision; the search for a looser limit starts there

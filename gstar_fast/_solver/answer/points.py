@@ -19,7 +19,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import TOLERANCE
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.answer.parts import Point
-from gstar_fast._solver.result import Result
+from gstar_fast._solver.answer.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,22 +18,18 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Mixture, Nan, Unknown
 from gstar_fast._base.warn import warn
-from gstar_fast._criteria import CRITERION
+from gstar_fast._criteria import CRITERION, is_met
 from gstar_fast._decide import document
 from gstar_fast._decide.decider import Decider
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.question import Question, read_objective
 from gstar_fast._sketch.sketch import Sketch, check_sketch
-from gstar_fast._solver.answer.note import Note
-from gstar_fast._solver.answer.parts import Point, Slack
-from gstar_fast._solver.evidence.record import Evidence
-from gstar_fast._solver.promise.record import Promise
-from gstar_fast._solver.question import is_met
-from gstar_fast._solver.words.table import text_of
+from gstar_fast._solver.answer.parts import Evidence, Note, Point, Promise, Slack
+from gstar_fast._solver.answer.words import text_of
 from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
 
 if TYPE_CHECKING:
-    from gstar_fast._solver.segments.proof import Proof
+    from gstar_fast._solver.answer.proof import Proof
 
 
 @lives_in("gstar_fast.results")
@@ -302,7 +298,7 @@ class Result:
 
         None without limits, with penalties or smooth densities, and for unified or mixed thresholds.
         """
-        from gstar_fast._solver.segments.recheck import solve_again  # it knows results
+        from gstar_fast._verbs.check import solve_again  # it knows results
 
         check_sketch(sketch)
         if not self.limits or self.penalties or self.unified or self.randomized or self.density != "empirical":
@@ -323,7 +319,7 @@ class Result:
         `iterations` and names of columns are not checked. A result with verdict `not_converged` claims nothing that
         could be proven, so it raises too.
         """
-        from gstar_fast._solver.segments.recheck import check_result  # it knows results
+        from gstar_fast._verbs.check import check_result  # it knows results
 
         check_sketch(sketch)
         check_result(self, sketch)

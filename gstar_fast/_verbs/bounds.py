@@ -20,7 +20,7 @@ from gstar_fast._criteria import CRITERION, EQUAL_TPR, Limit
 from gstar_fast._density.density import every_density
 from gstar_fast._question.question import Question
 from gstar_fast._sketch.sketch import Sketch, check_order, check_sketch
-from gstar_fast._solver.result import Result
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, prepare_smooth, solve_prepared
 
 POINTS = 8193  # points of a range at which pdfs and cdfs are evaluated for their extremes

@@ -9,9 +9,9 @@ import pytest
 from helpers.notes import texts
 
 import gstar_fast as gf
+from gstar_fast._promise import by_segment as promise
+from gstar_fast._promise.choose import looser
 from gstar_fast._question.question import Question
-from gstar_fast._solver.promise import by_segment as promise
-from gstar_fast._solver.promise.choose import looser
 from tests.helpers.promise_rows import normal_sketch
 
 pytestmark = pytest.mark.filterwarnings(

@@ -11,16 +11,15 @@ import numpy as np
 
 from gstar_fast._base.text import row_count
 from gstar_fast._criteria import Limit
+from gstar_fast._promise.beliefs import Ground
+from gstar_fast._promise.chance import Beliefs
 from gstar_fast._rates import SOLVER_RATES
-from gstar_fast._solver.answer.note import Note, has
-from gstar_fast._solver.promise.beliefs import Ground
-from gstar_fast._solver.promise.chance import Beliefs
-from gstar_fast._solver.promise.record import Promise
-from gstar_fast._solver.result import Result
-from gstar_fast._solver.words.table import is_weighted
+from gstar_fast._solver.answer.parts import Note, Promise, has
+from gstar_fast._solver.answer.result import Result
+from gstar_fast._solver.answer.words import is_weighted
 
 if TYPE_CHECKING:
-    from gstar_fast._solver.promise.choose import Hints
+    from gstar_fast._promise.choose import Hints
 
 
 def promised(promise: Promise, result: Result) -> str:

@@ -1,1 +1,0 @@
-"""Whether thresholds by group cost significantly less than one threshold for everybody."""
