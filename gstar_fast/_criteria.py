@@ -6,10 +6,10 @@ Consumers ask a criterion and a limit for what they need and do not know names. 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gstar_fast._rates import (
     ACCURACY,
@@ -144,6 +144,9 @@ class Limit(NamedTuple):
     most: float = math.inf
     group: Name | None = None  # of a BOUND on one group alone
 
+    def __repr__(self) -> str:
+        return f"Limit({self.show()!r})"
+
     @property
     def form(self) -> Form:
         return self.criterion.form
@@ -178,23 +181,6 @@ class Limit(NamedTuple):
             for sign, bound in ((">=", self.least), ("<=", self.most))
             if abs(bound) < math.inf
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The limit as JSON has it."""
-        out: dict[str, Any] = {"of": self.criterion.name}
-        if self.group is not None:
-            out["group"] = self.group
-        if self.least > -math.inf:
-            out["at_least"] = self.least
-        if self.most < math.inf:
-            out["at_most"] = self.most
-        return out
-
-    @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Limit:
-        """The inverse of `to_dict`."""
-        least, most = given.get("at_least", -math.inf), given.get("at_most", math.inf)
-        return cls(KNOWN[given["of"]], least, most, given.get("group"))
 
     # What solvers, promises and words ask.
 

@@ -165,9 +165,9 @@ def roc(
     assert not isinstance(thresholds, Sketch)
     groups = _groups_of(sketch, "gf.plot.roc(result, sketch)")
     if isinstance(thresholds, Result):
-        thresholds, sketch = on_its_columns(thresholds, sketch)
+        sketch = on_its_columns(thresholds, sketch)
         groups = sketch.groups
-    if isinstance(thresholds, Result) and thresholds.decide_by is not None:
+    if isinstance(thresholds, Result) and thresholds.question.by_segment:
         sketch = segment_sketch(sketch, roles_of(thresholds, sketch))
         groups = sketch.groups
     names = display_names(groups)
@@ -183,7 +183,7 @@ def roc(
             line = (0, look.dash) if look.dash else "-"
             ax.plot(curves[group].fpr, curves[group].tpr, linestyle=line, label=names[group], **ink)
         sign: Look = {"marker": _MARKERS[look.marker], "linestyle": "none", **ink}
-        if isinstance(thresholds, Result) and (before := roc_point(sketch, group, thresholds.default_threshold)):
+        if isinstance(thresholds, Result) and (before := roc_point(sketch, group, thresholds.thresholds.default)):
             ax.plot(*before, markerfacecolor="white", **sign)
         if (point := _chosen(sketch, group, thresholds, values)) is not None:
             ax.plot(*point, **sign)
@@ -211,7 +211,7 @@ def _chosen(
 ) -> tuple[float, float] | None:
     """Where a group stands; a mixture stands beside its curve, so a result's own rates say where."""
     if isinstance(thresholds, Result):
-        at = (thresholds.segment_rates or thresholds.rates)[group]
+        at = (thresholds.rates.by_segment or thresholds.rates)[group]
         return None if at.fpr is None or at.tpr is None else (at.fpr, at.tpr)
     return roc_point(sketch, group, values[group]) if group in values else None
 
@@ -250,11 +250,11 @@ def frontier(frontier: Frontier, result: Result | None = None, *, ax: Axes | Non
         if frontier.penalty is None
         else "reached by penalties",
     )
-    if result is not None and not result.balanced and result.costs == (1.0, 1.0):
+    if result is not None and not result.question.balanced and result.question.costs == (1.0, 1.0):
         name = frontier.criterion
-        if name in result.before_gaps:
+        if name in result.gaps.before:
             sign: Look = {"marker": "o", "linestyle": "none", "markerfacecolor": "white", "color": COLORS[1][0]}
-            ax.plot(result.before_gaps[name], result.before_error, label="one threshold for all", **sign)
+            ax.plot(result.gaps.before[name], result.before_error, label="one threshold for all", **sign)
         if name in result.gaps:
             sign = {"marker": "D", "linestyle": "none", "color": COLORS[0][0]}
             ax.plot(result.gaps[name], result.error, label="chosen thresholds", **sign)

@@ -9,9 +9,8 @@ from gstar_fast._question.question import Question
 from gstar_fast._report.report import Report
 from gstar_fast._sketch.cell import Moments
 from gstar_fast._sketch.columns import Columns, Mixed
-from gstar_fast._solver.answer.parts import Evidence, Note, Promise, RowsNeeded
+from gstar_fast._solver.answer.parts import Evidence, GroupRates, Note, Promise, RowsNeeded
 from gstar_fast._solver.answer.points import Frontier
-from gstar_fast._solver.answer.result import GroupRates
 from gstar_fast._verbs.bounds import Bound, Bounds
 
 __all__ = [

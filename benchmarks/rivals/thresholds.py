@@ -150,7 +150,7 @@ def ours(density: str = "empirical", randomize: bool = False) -> Callable[..., D
             out = np.zeros(len(scores))
             parts = max(len(m) for m in result.mixtures.values()) if result.mixtures is not None else 1
             for part in range(parts):
-                threshold, weight = np.full(names, result.default_threshold), np.full(names, float(part == 0))
+                threshold, weight = np.full(names, result.thresholds.default), np.full(names, float(part == 0))
                 for name, single in result.thresholds.items():
                     mixture = result.mixtures[name] if result.mixtures is not None else ((single, 1.0),)
                     threshold[name], weight[name] = mixture[part] if part < len(mixture) else (0.0, 0.0)

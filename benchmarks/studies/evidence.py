@@ -53,9 +53,9 @@ def identical(groups: int, rows: int, draws: int, seed: int) -> list[dict[str, A
         for limit in LIMITS:
             limits = {} if limit is None else {"equalized_odds": limit}
             result = gf.solve(sketch, limits=limits)
-            if limit is not None and result.before_gaps["equalized_odds"] > limit:
+            if limit is not None and result.gaps.before["equalized_odds"] > limit:
                 continue
-            alike = dict.fromkeys(result.thresholds, result.default_threshold)  # what unified=True finds then
+            alike = dict.fromkeys(result.thresholds, result.thresholds.default)  # what unified=True finds then
             rules = [result.thresholds, alike]
             z = 0.0 if result.evidence is None or result.evidence.z is None else result.evidence.z
             gaps = [fresh_gap(np.random.default_rng([seed, i, rows, groups, 1]), rows, rule) for rule in rules]
@@ -85,13 +85,13 @@ def of_file(path: Path) -> list[dict[str, Any]]:
                     "file": path.stem,
                     "criterion": criterion,
                     "limit": limit,
-                    "met": best.before_gaps[criterion] <= limit,
+                    "met": best.gaps.before[criterion] <= limit,
                     "same": result.thresholds == best.thresholds,
                     "verdict": result.verdict,
                     "error": best.error,
                     "before_error": best.before_error,
                     "gap": best.gaps[criterion],
-                    "before_gap": best.before_gaps[criterion],
+                    "before_gap": best.gaps.before[criterion],
                     "z": result.evidence.z if result.evidence is not None else None,
                 }
             )

@@ -271,7 +271,7 @@ def audit(
     else:
         counts = count_decisions(decisions, labels, groups, weights, repeats, policy)
     found = replace(assess(counts, by_group, confidence, replicates, seed), new_rows=again.new_rows)
-    if isinstance(thresholds, Result) and thresholds.decide_by is not None:
+    if isinstance(thresholds, Result) and thresholds.question.by_segment:
         found = replace(found, notes=(*found.notes, *_clearly_above(found, thresholds)))
     return found
 
@@ -279,7 +279,7 @@ def audit(
 def _clearly_above(audit: Audit, result: Result) -> list[Note]:
     """Limits of thresholds by segment, which fit closely, that rows audited here or expected miss by a quarter."""
     notes = []
-    for name, limit in result.limits.items():
+    for name, limit in result.question.gap_limits.items():
         if name not in audit.gaps:
             continue  # a bound on a rate
         here, there = audit.gaps[name].value, audit.new_rows.get(name)

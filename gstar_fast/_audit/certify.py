@@ -23,7 +23,6 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import aligned, row_count, short_number
 from gstar_fast._criteria import Form, Limit
-from gstar_fast._decide.decider import Decider
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.question import Question, check_confidence
 from gstar_fast._rates import Rate, Share, has_rate
@@ -138,7 +137,7 @@ def certify(
     check_sketch(sketch)
     level, exact = check_confidence(confidence), checked_flag("exact", exact)
     if limits is None and isinstance(thresholds, Result):
-        limits = thresholds.limits
+        limits = thresholds.limits  # type: ignore[assignment]
     asked = Question.of(limits=limits, confidence=level).limits
     labels = label_notes(sketch._core)
     taken = Taken.of(thresholds, sketch, "certifying")
@@ -178,7 +177,8 @@ class _Rows:
         weighted, given = taken.cells.weighted, taken.given
         if exact and (weighted or any(len(parts) > 1 for parts in taken.mixtures.values())):
             raise refusal("exact_with", "exact", value="rows have weights" if weighted else "thresholds are mixed")
-        unified = isinstance(given, (Result, Decider)) and given.unified and taken.roles is None
+        unified = given.question.unified if isinstance(given, Result) else getattr(given, "unified", False)
+        unified = unified and taken.roles is None
         least, most, totals = (part * taken.cells.weight_unit for part in (*taken.ends[:2], taken.totals))
         squares = None if taken.squares is None else (*taken.squares[0][:2], taken.squares[1])
         return cls(taken.groups, least, most, totals, squares, [] if unified else taken.unused)

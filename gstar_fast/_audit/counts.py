@@ -50,7 +50,7 @@ class Counts:
 class Taken:
     """Rows that thresholds accept of a sketch, by group; by protected group where segments decide."""
 
-    given: ThresholdsLike  # what was passed; a result on the columns of its groups
+    given: ThresholdsLike  # what was passed
     cells: Cells  # of the sketch's own groups
     roles: Roles | None  # of the columns of the sketch where segments decide
     mixtures: dict[Name, Mixture]  # of each group of the sketch
@@ -68,8 +68,8 @@ class Taken:
         if not sketch.groups:
             raise refusal("no_rows", verb)
         if isinstance(given, Result):
-            given, sketch = on_its_columns(given, sketch)
-        roles = roles_of(given, sketch) if isinstance(given, Result) and given.decide_by is not None else None
+            sketch = on_its_columns(given, sketch)
+        roles = roles_of(given, sketch) if isinstance(given, Result) and given.question.by_segment else None
         cells, thresholds = Cells.of(sketch), thresholds_of(given)
         if roles is None:
             groups = names = cells.groups
@@ -171,7 +171,7 @@ class Bins:
 def thresholds_of(given: object) -> Thresholds | float:
     """Check what was passed as thresholds: a dict, one number, a result or a decider."""
     if isinstance(given, Result):
-        return make(given.thresholds, unified=given.unified, mixtures=given.mixtures)
+        return make(given.thresholds, unified=given.question.unified, mixtures=given.mixtures)
     if isinstance(given, Decider):
         return given._thresholds
     if isinstance(given, Mapping):

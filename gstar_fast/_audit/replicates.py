@@ -60,7 +60,7 @@ def draw_again(
     `replicates` None chooses for itself; `rows` None are as many as were counted. `roles` of a result by segment: its
     thresholds are those of segments, its gaps those of protected groups.
     """
-    digest = result.sketch_digest
+    digest = result.origin.digest
     if digest is not None and digest != cells.digest:
         return Again(notes=[] if replicates == 0 else [_no_intervals(ELSEWHERE)])
     fitted = [] if digest is None else _fitted(result, {})
@@ -126,7 +126,7 @@ def _takes_long(cells: Cells) -> str:
 
 def asked(result: Result) -> list[str]:
     """Criteria of limits and penalties; bounds on a rate have no gap."""
-    return [name for name in dict.fromkeys([*result.limits, *result.penalties]) if name in MEASURED]
+    return [one.name for one in result.question.compared if one.name in MEASURED]
 
 
 def affordable(result: Result, cells: Cells) -> int:
@@ -137,14 +137,14 @@ def affordable(result: Result, cells: Cells) -> int:
     k, work, most = len(cells.groups), cells.rows.size, REPLICATES
     if result.verdict == "unified":
         pass
-    elif result.randomized and result.decide_by is None:
-        work, most = work + result.iterations * (2**13 + 2**8 * k * k), MIXED_REPLICATES
-    elif result.penalties and k > 2:
-        work = work * k // 2 + result.iterations * k * 2**8
-    elif result.decide_by is not None:
-        work = 4 * work + result.iterations * work // (8 if result.monotone else 64)
-    elif not result.unified:
-        work += result.iterations * k * 2**4
+    elif result.randomized and not result.question.by_segment:
+        work, most = work + result.proof.iterations * (2**13 + 2**8 * k * k), MIXED_REPLICATES
+    elif result.question.penalties and k > 2:
+        work = work * k // 2 + result.proof.iterations * k * 2**8
+    elif result.question.by_segment:
+        work = 4 * work + result.proof.iterations * work // (8 if result.question.monotone else 64)
+    elif not result.question.unified:
+        work += result.proof.iterations * k * 2**4
     if FEWEST_MEAN * work > MOST_WORK:
         return 0
     return max(min(WORK // work, most), FEWEST_MEAN)
@@ -186,9 +186,9 @@ def why_not(result: Result) -> str | None:
     """Why a result cannot be solved again, in a few words; None if it can."""
     if result.verdict == "infeasible":
         return "its limits could not be met"
-    if result.method != "exact" or result.density != "empirical":
+    if result.question.method != "exact" or result.question.density != "empirical":
         return "it was found on smooth densities, not on the counts"
-    if result.min_rows:
+    if result.question.min_rows:
         return "small groups were pooled before it was found"
     if result.verdict == "promised":
         return "they were chosen for a promise, which speaks of new rows itself"
@@ -250,7 +250,7 @@ def found_again(problem: Problem, result: Result) -> Parts | None:
     if problem.cells.by_segments:
         return _by_segment(searches_of(problem), result, alike)
     if alike or not result.randomized:
-        candidates = solved(problem, result.unified or alike)
+        candidates = solved(problem, result.question.unified or alike)
         return None if candidates is None else [{t: 1.0} for t in candidates.tolist()]
     search = lay_out(problem)
     mixture = mix(search.arrays)

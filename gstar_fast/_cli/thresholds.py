@@ -28,14 +28,15 @@ def load_thresholds(path: str) -> gf.Result | gf.Decider:
 def take_columns(given: argparse.Namespace, thresholds: gf.Result | gf.Decider) -> None:
     """Names of columns that are saved with the thresholds, where none are given."""
     several = all(isinstance(name, tuple) for name in thresholds.groups)
+    names = thresholds.origin if isinstance(thresholds, gf.Result) else thresholds
     if given.score is None:
-        given.score = thresholds.score_column
-    if isinstance(thresholds, gf.Result) and thresholds.decide_by is not None:
-        counted = dict.fromkeys([*(thresholds.fair_between or ()), *thresholds.decide_by])
+        given.score = names.score_column
+    if isinstance(thresholds, gf.Result) and thresholds.question.by_segment:
+        counted = dict.fromkeys([*(thresholds.question.fair_between or ()), *(thresholds.question.columns or ())])
         if given.group is None and all(isinstance(name, str) for name in counted):
             given.group = list(counted)
-    elif given.group is None and thresholds.group_column is not None:
-        given.group = split_names(thresholds.group_column, several)
+    elif given.group is None and names.group_column is not None:
+        given.group = split_names(names.group_column, several)
 
 
 def split_names(text: str, several: bool) -> list[str]:

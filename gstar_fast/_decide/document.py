@@ -23,19 +23,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import printable
 from gstar_fast._base.thresholds import Mixture, Thresholds, date_text, make
 from gstar_fast._base.warn import warn
-from gstar_fast._decide.members import (
-    NUMBER,
-    OF_GROUP,
-    OF_GROUP_IN_RESULT,
-    OF_PART,
-    OF_PLAIN,
-    OF_RESULT,
-    OF_THRESHOLDS,
-    Member,
-    check_members,
-    check_parts,
-    check_result,
-)
+from gstar_fast._decide.members import NUMBER, OF_GROUP, OF_PART, OF_THRESHOLDS, check_members, check_parts
 from gstar_fast._input.options import checked_flag
 from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
 
@@ -66,26 +54,6 @@ class Document:
     def is_unpromised(self) -> bool:
         """Whether it says that its thresholds were to hold their limits on new rows, and that nothing is promised."""
         return self.content.get("verdict") == "unpromised"
-
-    @property
-    def plain(self) -> Document | None:
-        """The result without its promise, for a result that has one."""
-        promise = self.content.get("promise")
-        return None if promise is None else _plain(promise["plain"])
-
-    @property
-    def protected(self) -> list[Name]:
-        """Names of protected groups, for a result by segment."""
-        names: dict[Name, None] = {}
-        for i, entry in enumerate((self.content.get("roles") or {"protected": ()})["protected"]):
-            where = f"roles.protected[{i}].name"
-            name = decode_name(entry["name"], where)
-            if name in names:
-                raise bad_document(f"{where} repeats {name!r}")
-            names[name] = None
-        if len(names) > MOST_GROUPS:
-            raise bad_document(f"roles.protected has more than {MOST_GROUPS} groups")
-        return list(names)
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
@@ -173,9 +141,9 @@ def load_current(
     document = load(path)
     _check_current(document.thresholds, allow_expired, digest, now, f"{shown!r}: ")
     if document.is_infeasible:
-        warn(f"{shown!r} is infeasible: {printable(document.content['message'])}", InfeasibleWarning)
+        warn(f"{shown!r} is infeasible: {printable(str(document.content.get('message')))}", InfeasibleWarning)
     if document.is_unpromised:
-        warn(f"{shown!r} is unpromised: {printable(document.content['message'])}", UnpromisedWarning)
+        warn(f"{shown!r} is unpromised: {printable(str(document.content.get('message')))}", UnpromisedWarning)
     return document.thresholds
 
 
@@ -205,51 +173,28 @@ def read(text: str, *, only_result: bool = False) -> Document:
 
 
 def _checked(content: dict[str, Any], is_result: bool) -> Document:
+    """Of a result, only the members that decide are looked at here, and the checksum of all."""
     wanted = json.checksum(content)  # of all that is there, so it also finds text that is no text
-    _check_version(content)
-    check_members(content, OF_RESULT if is_result else OF_THRESHOLDS, "")
-    if is_result:
-        check_result(content)
-    document = Document(content, _thresholds(content, OF_GROUP_IN_RESULT if is_result else OF_GROUP))
-    _ = document.protected  # read it: what is wrong there is wrong here
-    plain = document.plain  # and here
-    groups = repr(list(document.thresholds.values))  # as text: True and 1 are equal, but not the same name
-    if plain is not None and repr(list(plain.thresholds.values)) != groups:
-        raise bad_document("promise.plain has other groups")
-    if plain is not None and (plain.content.get("roles") is None) != (content.get("roles") is None):
-        raise bad_document("promise.plain has other roles")
-    if plain is not None and repr(plain.protected) != repr(document.protected):
-        raise bad_document("promise.plain has other protected groups")
+    check_version(content)
+    check_members(content, OF_THRESHOLDS, "", others=is_result)
+    document = Document(content, thresholds_in(content, is_result))
     json.check_seal(content, wanted)
     return document
 
 
-def _check_version(content: Mapping[str, Any]) -> None:
+def check_version(content: Mapping[str, Any]) -> None:
     version = content.get("version")
     if type(version) is not int or version != VERSION:
         raise bad_document(f"it is of version {version!r}, and this release reads {VERSION}; install a newer one")
 
 
-def _plain(content: dict[str, Any]) -> Document:
-    """The result inside a promise: a result like any other, but without a promise or a seal of its own."""
-    try:
-        if content.get("format") != RESULT_FORMAT:
-            raise bad_document(f"'format' is not {RESULT_FORMAT!r}")
-        _check_version(content)
-        check_members(content, OF_PLAIN, "")
-        check_result(content)
-        return Document(content, _thresholds(content, OF_GROUP_IN_RESULT))
-    except (TypeError, ValueError) as error:
-        raise bad_document(f"promise.plain: {error}") from None
-
-
-def _thresholds(content: Mapping[str, Any], of_group: Mapping[str, Member]) -> Thresholds:
+def thresholds_in(content: Mapping[str, Any], is_result: bool) -> Thresholds:
     """The thresholds of content whose members are those it should have."""
     values: dict[Name, float] = {}
     mixtures: dict[Name, Mixture] = {}
     for i, entry in enumerate(content["groups"]):
         where = f"groups[{i}]"
-        check_members(entry, of_group, where)
+        check_members(entry, OF_GROUP, where, others=is_result)
         name = decode_name(entry["name"], f"{where}.name")
         if name in values:
             raise bad_document(f"{where}.name repeats {name!r}")

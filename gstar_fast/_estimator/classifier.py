@@ -305,7 +305,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
 
     def _solve(self, sketch: Sketch, roles: Roles, question: Question) -> tuple[Result, Decider]:
         result = solve_question(sketch, roles.question(self, question))
-        result = replace(result, group_column=roles.column)
+        result = replace(result, origin=replace(result.origin, group_column=roles.column))
         return result, result.decider(unknown=self.unknown)
 
     def _keep(

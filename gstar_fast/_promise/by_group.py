@@ -53,17 +53,16 @@ class AskedByGroup(Asked[Entries]):
 
     known: Known
     search: Search  # for the thresholds without a promise
-    unified: bool
 
     @classmethod
-    def of(cls, search: Search, best: Result, level: float, unified: bool, randomize: bool) -> AskedByGroup:
+    def of(cls, search: Search, best: Result, level: float, randomize: bool) -> AskedByGroup:
         """Lay out the question: `search` is the one that `best` came from."""
-        table = search.table
+        table, unified = search.table, search.question.unified
         known = Known.of(search.asked(search.question, shared=unified, certain=not unified))
         worth = Worth.of(search.scale, table.totals, table.at_unified)
         plain = option_of(known, best)
         options = [plain, *family(known, unified, randomize)]
-        asked = cls(known, plain, [], worth, level, randomize, search, unified)
+        asked = cls(known, plain, [], worth, level, randomize, search)
         if asked.separate:
             options = in_order(known, [*options, *_aimed(known, options, asked.gain)])
         return replace(asked, options=worth.useful(options, plain.cost))
@@ -71,7 +70,7 @@ class AskedByGroup(Asked[Entries]):
     @property
     def separate(self) -> bool:
         """Whether there is one threshold a group."""
-        return not self.unified and not self.randomize
+        return not self.search.question.unified and not self.randomize
 
     @property
     def can_mix(self) -> bool:
@@ -84,13 +83,13 @@ class AskedByGroup(Asked[Entries]):
         return beliefs(self.known, option)
 
     def result(self, option: Option[Entries], iterations: int) -> Result:
-        return result_of(self.known.search, option, iterations, self.unified)
+        return result_of(self.known.search, option, iterations)
 
     def other(self, question: Question, mixed: bool, evidence: float) -> tuple[AskedByGroup, Result]:
-        search = self.search.asked(question, shared=self.unified)
-        best = solved(search, self.unified, mixed)
-        alike = settled_by_group(search, best, evidence) if evidence > 0 and not self.unified else best
-        return AskedByGroup.of(search, best, self.level, self.unified, mixed), alike
+        search = self.search.asked(question, shared=question.unified)
+        best = solved(search, mixed)
+        alike = settled_by_group(search, best, evidence) if evidence > 0 and not question.unified else best
+        return AskedByGroup.of(search, best, self.level, mixed), alike
 
     def needed(self) -> RowsNeeded:
         return plan(self.known, [self.beliefs(option) for option in self.options], self.level, self._aimed_later)
@@ -126,11 +125,11 @@ def option_of(known: Known, result: Result) -> Option[Entries]:
     return Option(float(np.sqrt(result.loss)), chosen)
 
 
-def result_of(search: Search, option: Option[Entries], iterations: int = 0, unified: bool = False) -> Result:
+def result_of(search: Search, option: Option[Entries], iterations: int = 0) -> Result:
     """An option as a result."""
     if isinstance(option.chosen, Mixture):
         return finish_mixture(search, option.chosen)
-    return finish(search, option.chosen - search.table.start[:-1], "optimal", iterations, unified=unified)
+    return finish(search, option.chosen - search.table.start[:-1], "optimal", iterations)
 
 
 def family(known: Known, unified: bool, randomize: bool) -> list[Option[Entries]]:

@@ -156,7 +156,8 @@ def promised(asked: Asked[Chosen], best: Result, plain: Result) -> Result:
         return Promise(asked.level, chance, asked.uppers(option), cost, plain, own_chance, needed)
 
     if not plain.meets_limits:
-        return replace(plain, promise=kept(own, own_chance))
+        question = replace(plain.question, confidence=asked.level)
+        return plain.but(question=question, promise=kept(own, own_chance))
     option, chance = asked.first_kept(own, own_chance)
     if option is None:
         promise = kept(own, own_chance, needed=asked.needed())
@@ -171,9 +172,8 @@ def promised(asked: Asked[Chosen], best: Result, plain: Result) -> Result:
 
 def _made(asked: Asked[Chosen], option: Option[Chosen], best: Result) -> Result:
     """An option as a result; what the best thresholds were proven to lose bounds it from below."""
-    made = asked.result(option, best.iterations)
-    lower = min(best.lower_bound, made.loss)
-    return replace(made, lower_bound=lower, optimality_gap=made.loss - lower, evidence=best.evidence)
+    made = asked.result(option, best.proof.iterations)
+    return made.but(lower_bound=min(best.lower_bound, made.loss), evidence=best.evidence)
 
 
 def upper_of(known: Ground, beliefs: Beliefs, risk: float, limit: Limit) -> float:

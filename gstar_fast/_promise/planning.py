@@ -61,7 +61,7 @@ def plan(
         rows=None if times is None else times * known.rows,
         by_group=alone,
         too_small=tuple(too_small),
-        limits=known.question.bounds,
+        limits=known.question.asked_limits,
         confidence=level,
     )
 

@@ -34,12 +34,12 @@ def promised(promise: Promise, result: Result) -> str:
 
 
 def _holds(promise: Promise) -> str:
-    what = "limits hold" if len(promise.plain.limits) > 1 else "limit holds"
+    what = "limits hold" if len(promise.plain.question.limits) > 1 else "limit holds"
     return f"the {what} on new rows with {promise.confidence:g} confidence"
 
 
 def _above(promise: Promise) -> str:
-    what = "a gap is above its limit" if len(promise.plain.limits) > 1 else "the gap is above the limit"
+    what = "a gap is above its limit" if len(promise.plain.question.limits) > 1 else "the gap is above the limit"
     return f"the chance that {what}"
 
 
@@ -58,7 +58,8 @@ def with_verdict(result: Result, promise: Promise, verdict: str, message: str) -
     notes = (*kept, one_question(promise.confidence))  # a promise allows for the number of segments
     if has(notes, "assumption"):
         message += "; all of this holds only if the groups were estimated correctly, see the note"
-    return replace(result, verdict=verdict, message=message, promise=promise, notes=notes)
+    question = replace(result.question, confidence=promise.confidence)
+    return result.but(question=question, verdict=verdict, message=message, promise=promise, notes=notes)
 
 
 def unified(plain: Result, promise: Promise) -> Result:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from gstar_fast._base.arrays import Bools, Floats
+from gstar_fast._base.json import bad_document, decode_name, encode_name
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.warn import warn
-from gstar_fast._criteria import CRITERION, TOLERANCE, Criterion, Form, Limit
+from gstar_fast._criteria import CRITERION, KNOWN, TOLERANCE, Criterion, Form, Limit
 from gstar_fast._rates import SOLVER_RATES
 
 HARDLY_A_RATIO = 0.2  # a limit on a ratio up to here reads like a gap
 LARGEST_PENALTY = 1e100
+
+MEMBERS = {"of", "group", "at_least", "at_most"}  # of a saved limit
 
 LimitKey: TypeAlias = str | tuple[str, Name]  # what a limit is about
 LimitLike: TypeAlias = float | Mapping[str, float]  # what it asks for
@@ -26,6 +30,32 @@ LimitLike: TypeAlias = float | Mapping[str, float]  # what it asks for
 def read_limits(given: object) -> tuple[Limit, ...]:
     """One limit for each entry: the largest gap allowed, or the least ratio."""
     return tuple(_limit(criterion, value) for criterion, value in _entries("limits", given))
+
+
+def encode_limit(limit: Limit) -> dict[str, Any]:
+    """The limit as JSON has it."""
+    out: dict[str, Any] = {"of": limit.criterion.name}
+    if limit.group is not None:
+        out["group"] = encode_name(limit.group)
+    if limit.least > -math.inf:
+        out["at_least"] = limit.least
+    if limit.most < math.inf:
+        out["at_most"] = limit.most
+    return out
+
+
+def saved_limits(saved: object) -> tuple[Limit, ...]:
+    """Read what `encode_limit` wrote."""
+    given: dict[LimitKey, LimitLike] = {}
+    for one in saved if isinstance(saved, list) else [saved]:
+        if not isinstance(one, dict) or one.get("of") not in KNOWN or not one.keys() <= MEMBERS:
+            raise bad_document(f"a limit has the members {', '.join(sorted(MEMBERS))}; got {reprlib.repr(one)}")
+        if not all(is_number(one[end]) for end in ("at_least", "at_most") if end in one):
+            raise bad_document(f"limits on {one['of']} must be numbers; got {reprlib.repr(one)}")
+        group = decode_name(one["group"], "group") if "group" in one else None
+        limit = Limit(KNOWN[one["of"]], one.get("at_least", -math.inf), one.get("at_most", math.inf), group)
+        given[limit.key] = limit.given
+    return read_limits(given)
 
 
 def read_penalties(given: object) -> dict[str, float]:
@@ -77,9 +107,14 @@ def _penalty(criterion: Criterion, value: object) -> float:
 
 
 def _number(argument: str, criterion: Criterion, value: object) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
+    if not is_number(value):
         raise refusal("criterion_number", f"{argument}:{criterion.name}", value=value)
-    return float(value)
+    return float(value)  # type: ignore[arg-type]
+
+
+def is_number(value: object) -> bool:
+    """Whether an option is a number; True and False are not."""
+    return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
 class Windows(NamedTuple):

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from gstar_fast._base.arrays import Floats
+from gstar_fast._base.json import bad_document
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
@@ -19,7 +19,17 @@ from gstar_fast._criteria import KNOWN, Criterion, Limit
 from gstar_fast._density.density import Density
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Code, Column, Segments
-from gstar_fast._question.limits import LimitKey, LimitLike, Windows, read_limits, read_penalties, windows_of
+from gstar_fast._question.limits import (
+    LimitKey,
+    LimitLike,
+    Windows,
+    encode_limit,
+    is_number,
+    read_limits,
+    read_penalties,
+    saved_limits,
+    windows_of,
+)
 from gstar_fast._question.roles import read_columns, read_decide_by
 from gstar_fast._question.tables import check_together
 from gstar_fast._rates import SOLVER_RATES
@@ -75,9 +85,9 @@ class Question:
     # ------------------------------------------------------------------------------------------------ what follows
 
     @property
-    def bounds(self) -> dict[str, float]:
-        """The number that each limit asks for, by criterion."""
-        return {limit.criterion.name: limit.asked for limit in self.limits}
+    def gap_limits(self) -> dict[str, float]:
+        """The largest gap, or the least ratio, by criterion; limits on a rate itself are left out."""
+        return {limit.criterion.name: limit.asked for limit in self.limits if limit.gap() is not None}
 
     @property
     def asked_limits(self) -> dict[LimitKey, LimitLike]:
@@ -139,6 +149,11 @@ class Question:
         return self.objective["fp"], self.objective["fn"]
 
     @property
+    def seconds(self) -> float:
+        """How long the search may take."""
+        return math.inf if self.max_seconds is None else self.max_seconds
+
+    @property
     def smooth(self) -> bool:
         """Whether densities take the place of the counts."""
         return not (isinstance(self.density, str) and self.density == "empirical")
@@ -180,7 +195,7 @@ class Question:
         """The options that are not as by default, for JSON; densities by hand are only named."""
         out = self.given()
         if self.limits:
-            out["limits"] = [limit.to_dict() for limit in self.limits]
+            out["limits"] = [encode_limit(limit) for limit in self.limits]
         if self.smooth:
             out["density"] = name_of(self.density)
         for name in ("fair_between", "decide_by"):
@@ -191,8 +206,10 @@ class Question:
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Question:
         """Read what `to_dict` wrote. A question about densities by hand can be read, and not be solved again."""
+        if unknown := next((name for name in saved if name not in _READ), None):
+            raise bad_document(f"question has an unknown option {unknown!r}")
         given = dict(saved)
-        known: dict[str, Any] = {"limits": tuple(map(Limit.from_dict, given.pop("limits", ())))}
+        known: dict[str, Any] = {"limits": saved_limits(given.pop("limits", []))}
         if given.get("density") == GIVEN:
             known["density"] = given.pop("density")
         if isinstance(given.get("decide_by"), Mapping):
@@ -271,16 +288,12 @@ def objective_text(given: object) -> str:
 
 
 def _price(value: object, given: object) -> float:
-    if not _is_number(value):
+    if not is_number(value):
         raise refusal("objective", "objective", value=given)
     price = float(value)  # type: ignore[arg-type]
     if not (math.isfinite(price) and 0 <= price <= 1e100):
         raise refusal("prices", "objective", value=given)
     return price
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
 
 
 def _method(given: object) -> str:
@@ -298,7 +311,7 @@ def _density(given: object) -> str | Densities:
 def _seconds(given: object) -> float | None:
     if given is None:
         return None
-    if not _is_number(given):
+    if not is_number(given):
         raise refusal("seconds_type", "max_seconds", value=given)
     if not (seconds := float(given)) > 0:  # type: ignore[arg-type]
         raise refusal("seconds", "max_seconds", value=given)
@@ -307,7 +320,7 @@ def _seconds(given: object) -> float | None:
 
 def check_confidence(given: object) -> float:
     """The level that was asked for; 95 for 0.95 raises with a hint."""
-    if not _is_number(given):
+    if not is_number(given):
         raise refusal("confidence_type", "confidence", value=given)
     level = float(given)  # type: ignore[arg-type]
     if not 0.5 <= level <= 0.999:
@@ -316,7 +329,7 @@ def check_confidence(given: object) -> float:
 
 
 def _evidence(given: object) -> float:
-    if not _is_number(given):
+    if not is_number(given):
         raise refusal("evidence_type", "evidence", value=given)
     level = float(given)  # type: ignore[arg-type]
     if not 0 <= level < 1:

@@ -306,7 +306,7 @@ def _with_bounds(frontier: Frontier, result: Result, sketch: Sketch) -> Frontier
     assert frontier.lower_bounds is not None
     name, gap = frontier.criterion, result.gaps.get(frontier.criterion, 0.0)
     results = [frontier.result(i) for i in range(len(frontier))]
-    limit = result.limits.get(name)
+    limit = result.question.gap_limits.get(name)
     same = False
     if limit is not None and limit >= frontier.gaps[0]:
         own = frontier.at(gap=limit, sketch=sketch)

@@ -133,18 +133,22 @@ def report(
     frozen = sketch.copy()  # one moment, whatever is counted meanwhile
     warn_of_labels(frozen._core)
     digest = frozen.digest()
-    _check_digest("result", result.sketch_digest, digest, "pass the sketch that was solved, or solve this one")
-    result, frozen = on_its_columns(result, frozen)
+    _check_digest("result", result.origin.digest, digest, "pass the sketch that was solved, or solve this one")
+    frozen = on_its_columns(result, frozen)
     _check_belongs(result, frozen)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingClassWarning)  # solve has warned, and the notes say it again
         warnings.simplefilter("ignore", LabelWarning)  # the audits would repeat it
         after = make_audit(result, frozen) if audit is None else audit
-        segments = None if result.decide_by is None else asked_roles(frozen, result.fair_between, result.decide_by)
+        segments = (
+            None
+            if not result.question.by_segment
+            else asked_roles(frozen, result.question.fair_between, result.question.columns)
+        )
         if before is None:
             rows = frozen if segments is None else protected_sketch(frozen, segments)
             settings = {"confidence": after.confidence, "replicates": after.replicates, "seed": after.seed}
-            unified = dict.fromkeys(result.rates, result.default_threshold)
+            unified = dict.fromkeys(result.rates, result.thresholds.default)
             before = make_audit(unified, rows, **settings)  # type: ignore[call-overload]
         _check_audit(after, result, "audit")
         _check_audit(before, result, "before")
@@ -153,7 +157,7 @@ def report(
             deciding = _by_segment(result, segment_sketch(frozen, segments))
         curve, why_not = _frontier_of(result, frozen, digest, frontier, criterion)
     notes = [*result.notes, *(note for note in after.notes if note not in result.notes)]
-    if result.sketch_digest is None:
+    if result.origin.digest is None:
         notes.append(
             Note("no_digest", "the result does not say which sketch it was found on, so that could not be checked")
         )
@@ -218,8 +222,8 @@ def _check_digest(argument: str, of_sketch: str | None, digest: str, cure: str) 
 
 def _check_belongs(result: Result, sketch: Sketch) -> None:
     found = set(sketch.groups)
-    if result.decide_by is not None:
-        roles = asked_roles(sketch, result.fair_between, result.decide_by)
+    if result.question.by_segment:
+        roles = asked_roles(sketch, result.question.fair_between, result.question.columns)
         found = {roles.segment(name) for name in sketch.groups}
     if set(result.thresholds) != found:
         raise bad_value(
@@ -231,7 +235,7 @@ def _check_belongs(result: Result, sketch: Sketch) -> None:
 
 def _by_segment(result: Result, rows: Sketch) -> Deciding:
     """What thresholds do to segments, and what one threshold for everybody did."""
-    unified = dict.fromkeys(result.thresholds, result.default_threshold)
+    unified = dict.fromkeys(result.thresholds, result.thresholds.default)
     after, before = (make_audit(at, rows, replicates=0) for at in (result._decider(), unified))
     return Deciding(rows, after, before, featured(after), "segment")
 
@@ -257,7 +261,7 @@ def _check_audit(given: Audit, result: Result, argument: str) -> None:
 def _is_unified(before: Audit, result: Result) -> bool:
     """Whether an audit is that of the best unified threshold."""
     found = before.thresholds
-    return found is not None and all(e.value == result.default_threshold for e in found.values())
+    return found is not None and all(e.value == result.thresholds.default for e in found.values())
 
 
 def _check_frontier(given: Frontier, result: Result, digest: str) -> None:
@@ -267,7 +271,7 @@ def _check_frontier(given: Frontier, result: Result, digest: str) -> None:
             f"frontier has {len(given.groups)} groups and the result {len(result.thresholds)}, not the same ones; "
             "compute both on the same sketch",
         )
-    _check_digest("frontier", given.result(0).sketch_digest, digest, "compute it again")
+    _check_digest("frontier", given.result(0).origin.digest, digest, "compute it again")
 
 
 def _frontier_of(
@@ -288,7 +292,7 @@ def _frontier_of(
         return None, "With one group there is no gap to trade against the error."
     if n > MOST_GROUPS and given is None:
         return None, (
-            f"With {n} {'groups' if result.decide_by is None else 'segments'} the whole trade-off takes long to "
+            f"With {n} {'groups' if not result.question.by_segment else 'segments'} the whole trade-off takes long to "
             "compute, so it is left out unless asked for: "
             "frontier=gf.frontier(sketch, criterion)."
         )
@@ -296,21 +300,21 @@ def _frontier_of(
 
 
 def _computed_frontier(result: Result, sketch: Sketch, criterion: str | None) -> tuple[Frontier | None, str | None]:
-    chosen = criterion or next(iter([*result.limits, *result.penalties]), EXAMPLE)
+    asked = result.question
+    chosen = criterion or next((one.name for one in asked.compared if one.name in CRITERION), EXAMPLE)
     traded = CRITERION[chosen].as_difference.name if CRITERION[chosen].form is Form.RATIO else chosen
     others = {name: limit for name, limit in result.limits.items() if name not in (chosen, traded)}
     tries = [others, {}] if others else [{}]
-    asked = result.question
     for limits in tries:  # other limits are kept, so that the result is a point of the curve; where they can be
         try:
             found = make_frontier(
                 sketch,
                 traded,
-                limits=limits,
+                limits=limits,  # type: ignore[arg-type]
                 objective=asked.objective,
                 randomize=asked.randomize,
-                fair_between=result.fair_between,
-                decide_by=None if result.decide_by is None else asked.decide_by,
+                fair_between=asked.fair_between,
+                decide_by=None if not result.question.by_segment else asked.decide_by,
             )
         except ValueError as error:
             reason = str(error)

@@ -30,10 +30,10 @@ def python_command(
     """
     lines = ["import gstar_fast as gf", "", 'sketch = gf.Sketch.load("scores.gstar")']
     lines.append(f'assert sketch.digest() == "{digest}"')
-    if result.density == GIVEN:
+    if result.question.density == GIVEN:
         lines.append("# densities: those that were given by hand, by (label, group)")
     lines.append(f"result = gf.solve({', '.join(['sketch', *result.question.as_python()])})")
-    if result.density == "empirical":
+    if result.question.density == "empirical":
         lines.append(f"assert {_check(result)}")
     options = []
     if audit is not None:

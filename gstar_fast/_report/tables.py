@@ -24,6 +24,7 @@ from gstar_fast._report.contents import (
 from gstar_fast._report.html import TALL, Html, details, framed, html, join, table, tag
 from gstar_fast._sketch.columns import in_words
 from gstar_fast._sketch.show import window_words
+from gstar_fast._solver.answer.parts import Held
 from gstar_fast._solver.answer.words import loss_words
 
 METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
@@ -35,15 +36,16 @@ def asked_section(contents: Contents) -> Html:
     """The question, and how it was answered."""
     r = contents.result
     asked_for = [f"{plain(name)} {_asked_of(contents, name)}" for name in asked(r)]
-    fp, fn = r.costs
+    asked_for += [one.limit.show() for one in _of_rates(contents)]
+    fp, fn = r.question.costs
     kind = f"{'a mixture' if r.randomized else 'one'} for each {contents.kind}"
     if r.evidence is not None:
         kind += f" if that costs less than one for everybody, with {r.evidence.level:g} confidence"
-    if r.decide_by is not None:
-        columns = (", ".join(map(str, names or ())) for names in (r.decide_by, r.fair_between))
+    if r.question.by_segment:
+        columns = (", ".join(map(str, names or ())) for names in (r.question.columns, r.question.fair_between))
         kind += " ({}); gaps are between groups ({})".format(*columns)
-        kind += "; thresholds rise, or fall, along the segments" * r.monotone
-    where = "the counts themselves" if r.density == "empirical" else f"{r.density} densities"
+        kind += "; thresholds rise, or fall, along the segments" * r.question.monotone
+    where = "the counts themselves" if r.question.density == "empirical" else f"{r.question.density} densities"
     proof = f"least possible loss {r.lower_bound:.6g}, reached {r.loss:.6g}, left open {r.optimality_gap:.2g}"
     proof += f"; the loss is {loss_words(r)}"
     if r.verdict == "infeasible":
@@ -56,10 +58,10 @@ def asked_section(contents: Contents) -> Html:
         ("limits and penalties", ", ".join(asked_for) or least_of_all),
         (
             "cost of an error",
-            f"false positive {fp:g}, false negative {fn:g}" + ("; classes alike" if r.balanced else ""),
+            f"false positive {fp:g}, false negative {fn:g}" + ("; classes alike" if r.question.balanced else ""),
         ),
-        ("thresholds", "one for everybody" if r.unified else kind),
-        ("method", f"{r.method}, on {where}"),
+        ("thresholds", "one for everybody" if r.question.unified else kind),
+        ("method", f"{r.question.method}, on {where}"),
         ("proof", proof),
     ]
     if r.evidence is not None and r.evidence.z is not None and r.evidence.needed is not None:
@@ -73,7 +75,7 @@ def asked_section(contents: Contents) -> Html:
 
 def _asked_of(contents: Contents, name: str) -> str | None:
     """What was asked of a criterion, if anything."""
-    limits, penalties = contents.result.limits, contents.result.penalties
+    limits, penalties = contents.result.question.gap_limits, contents.result.question.penalties
     if name in limits:
         return f"{bound_word(name)} {limits[name]:g}"
     return f"penalty {penalties[name]:g}" if name in penalties else None
@@ -101,9 +103,9 @@ def thresholds_section(contents: Contents) -> Html:
         row += [intervals[group] or "-"] if has_limits else []
         rows.append([*row, *(short_number(at[metric].value) for metric in ("selection_rate", "tpr", "fpr"))])
     words = f"Accepted is every score at or above the threshold of its {contents.kind}."
-    if r.decide_by is not None:
+    if r.question.by_segment:
         words += " The protected group is not needed to decide."
-    if r.unified:
+    if r.question.unified:
         words = "Accepted is every score at or above the threshold; no group is needed to decide."
     if r.randomized:
         words += f" Where a {contents.kind} has several thresholds, each row draws one by its key, "
@@ -143,21 +145,50 @@ def gaps_section(contents: Contents) -> Html:
     )
     if not contents.is_unified:
         words += " “Before” is the audit that was given to the report, not the best unified threshold."
-    limits = {name: v for name, v in contents.result.limits.items() if CRITERION[name].form is not Form.RATIO}
+    limits = {
+        name: v for name, v in contents.result.question.gap_limits.items() if CRITERION[name].form is not Form.RATIO
+    }
     caption = tag("figcaption", "Gaps that are differences: 0 is parity. Lines are intervals.")
     return section(
         "gaps",
         title,
         tag("p", words),
         tag("figure", figures.gaps(before, audit, limits, contents.before_words), caption),
-        table("Gaps", head, (_gap_row(contents, name) for name in names), words=[5], quiet=True),
+        table(
+            "Gaps",
+            head,
+            [*map(_held_row, _of_rates(contents)), *(_gap_row(contents, name) for name in names)],
+            words=[5],
+        ),
     )
+
+
+def _of_rates(contents: Contents) -> list[Held]:
+    """What was reached of limits on a rate itself, of groups or of all rows."""
+    return [one for one in contents.result.gaps.held if one.limit.gap() is None]
+
+
+def _held_row(one: Held) -> list[object]:
+    asked_for = tag("td", one.limit.show(), _met(one.met), class_="n")
+    of = "all rows" if one.limit.form is Form.TOTAL else "the group nearest to the limit, or furthest beyond it"
+    numbers = (tag("td", short_number(value), class_="n") for value in (one.before, one.reached))
+    return [
+        plain(one.limit.criterion.name),
+        asked_for,
+        *numbers,
+        "-",
+        f"{plain(one.limit.criterion.rates[0].name)} of {of}",
+    ]
+
+
+def _met(met: bool | None) -> Html | None:
+    return None if met is None else tag("small", "met" if met else "not met", class_="yes" if met else "no")
 
 
 def _gap_row(contents: Contents, name: str) -> list[object]:
     r, audit = contents.result, contents.audit
-    met = is_met(name, r.limits[name], r.gaps.get(name)) if name in r.limits else None
-    word = None if met is None else tag("small", "met" if met else "not met", class_="yes" if met else "no")
+    limits = r.question.gap_limits
+    word = _met(is_met(name, limits[name], r.gaps.get(name))) if name in limits else None
     expected = audit.new_rows.get(name) if name in asked(r) else None
     within = None if expected is None else tag("small", f"9 of 10 within {short_number(expected.nine_of_ten)}")
     return [
@@ -223,7 +254,7 @@ def reproduce_section(contents: Contents) -> Html:
         ("versions", ", ".join(f"{name} {version}" for name, version in contents.versions)),
         ("made", contents.made),
     ]
-    same = "bit for bit" if r.density == "empirical" else "to 1e-9 of the score range"
+    same = "bit for bit" if r.question.density == "empirical" else "to 1e-9 of the score range"
     where = "beside the saved sketch, here called scores.gstar, " if contents.is_python else ""
     words = (
         f"The same sketch gives the same thresholds, {same}, on every backend. Run this {where}to make the page again:"

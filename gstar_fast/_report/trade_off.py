@@ -24,7 +24,7 @@ def frontier_section(contents: Contents) -> Html:
     title, points = "Trade-off between error and gap", contents.points
     if points is None:
         return section("frontier", title, tag("p", contents.no_points))
-    limit = contents.result.limits.get(points.criterion)
+    limit = contents.result.question.gap_limits.get(points.criterion)
     picture = figures.frontier(points, *_marks(contents, points), limit=limit, error_name=_error_name(contents))
     control, follow = _explore(contents, points)
     return section(
@@ -85,7 +85,7 @@ def _where(contents: Contents, points: FrontierPoints) -> str:
     r = contents.result
     if points.on_curve:
         return "The chosen thresholds are a point of the curve."
-    if r.unified:
+    if r.question.unified:
         why = "since one threshold for everybody is a narrower choice than one for each group"
     elif r.verdict == "unified":
         why = f"since there is no evidence that thresholds by {contents.kind} have a lower {contents.measure}"
@@ -93,15 +93,15 @@ def _where(contents: Contents, points: FrontierPoints) -> str:
         why = "since the limits could not be met and thresholds that miss them by the least are shown instead"
     elif r.verdict == "promised":
         why = "since they were chosen to keep the limits on new rows and the curve is that of the counted ones"
-    elif r.density != "empirical":
-        why = f"since they were found on {r.density} densities and the curve is that of the counts"
-    elif r.min_rows:
+    elif r.question.density != "empirical":
+        why = f"since they were found on {r.question.density} densities and the curve is that of the counts"
+    elif r.question.min_rows:
         why = "since they were found with small groups pooled and the curve is that of all groups"
     elif points.criterion not in asked(r):
         why = "since nothing was asked of this gap itself"
     elif len(asked(r)) > 1:
         why = "since more was asked than this one gap"
-    elif r.penalties:
+    elif r.question.penalties:
         why = "since a penalty weighs squared gaps, not the largest one"
     else:
         why = "since they were found in another way"
@@ -139,7 +139,7 @@ def _marks(contents: Contents, points: FrontierPoints) -> tuple[Point, Point | N
     """(gap, cost) of the chosen thresholds and of the unified one, as far as they are known."""
     r = contents.result
     chosen = r.gaps.get(points.criterion, 0.0), points.errors[points.start] if points.on_curve else r.cost
-    was = r.before_gaps.get(points.criterion)
+    was = r.gaps.before.get(points.criterion)
     return chosen, None if was is None else (was, r.before_cost)
 
 
@@ -158,7 +158,7 @@ def _cells(contents: Contents, points: FrontierPoints, i: int) -> list[str]:
     point = points.results[i]
     out: list[str] = []
     for group in _explored(contents):
-        at = (point.segment_rates or point.rates)[group]
+        at = (point.rates.by_segment or point.rates)[group]
         out += [threshold_text(point, group), *(short_number(getattr(at, rate)) for rate in RATES)]
     out += [short_number(point.error), *([short_number(points.errors[i])] if contents.costly else [])]
     return out + [short_number(point.gaps.get(name)) for name in _gap_names(points)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, clearly_over
 from gstar_fast._base.text import short_number, threshold_number
-from gstar_fast._criteria import EXAMPLE, is_met
+from gstar_fast._criteria import EXAMPLE, TOLERANCE, is_met
 from gstar_fast._report.contents import (
     Contents,
     asked,
@@ -56,21 +56,25 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
     r = contents.result
     if r.verdict == "infeasible":
         return "bad", "The limits cannot be met" if len(r.limits) > 1 else "The limit cannot be met"
-    broken = [name for name, limit in r.limits.items() if is_met(name, limit, r.gaps.get(name)) is False]
+    broken = [one.limit.criterion.name for one in r.gaps.held if one.limit.met(one.reached, TOLERANCE) is False]
     if broken:
         return "bad", f"A limit is not met: {', '.join(map(plain, broken))}"
-    counted = {name: contents.audit.gaps[name].value for name in r.limits}
-    missed = [name for name, limit in r.limits.items() if is_met(name, limit, counted[name]) is False]
-    if missed and r.min_rows:
+    asked = r.question.gap_limits
+    counted = {name: contents.audit.gaps[name].value for name in asked}
+    missed = [name for name, limit in asked.items() if is_met(name, limit, counted[name]) is False]
+    if missed and r.question.min_rows:
         return "warn", f"Met with small groups pooled, but not between all groups: {', '.join(map(plain, missed))}"
     if missed:  # by thresholds of smooth densities, which know the rows only roughly
-        return "warn", f"Met by the {r.density} densities, but not on the counted rows: {', '.join(map(plain, missed))}"
+        return (
+            "warn",
+            f"Met by the {r.question.density} densities, but not on the counted rows: {', '.join(map(plain, missed))}",
+        )
     if r.verdict == "unpromised":
         return "warn", f"The {_limits(r)} met on the counted rows, but not promised for new ones"
     if r.verdict not in ("optimal", "unified", "promised"):
         return "warn", "Thresholds found, but not proven to be the best"
     met = f"The {_limits(r)} met"
-    least = f"Least {'loss' if r.penalties else contents.measure}"
+    least = f"Least {'loss' if r.question.penalties else contents.measure}"
     if r.verdict == "unified":
         least = f"No evidence of a lower {contents.measure} than with one threshold for everybody"
     if trivial := _all_alike(contents):
@@ -85,7 +89,7 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
     if r.limits:
         doubt = _doubt(contents)
         return ("warn", f"{met} on the counted rows; {doubt}") if doubt else ("good", met)
-    return "good", "Best balance of error and gaps" if r.penalties else least
+    return "good", "Best balance of error and gaps" if r.question.penalties else least
 
 
 def _limits(r: Result) -> str:
@@ -105,7 +109,7 @@ def _all_alike(contents: Contents) -> str | None:
 
 def _doubt(contents: Contents) -> str | None:
     """What speaks against limits that are met here holding on new rows; None if nothing does."""
-    limits, expected = contents.result.limits, contents.audit.new_rows
+    limits, expected = contents.result.question.gap_limits, contents.audit.new_rows
     if len(contents.result.rates) == 1:  # no gap, here or elsewhere
         return None
     if any(name not in expected for name in limits):
@@ -124,8 +128,8 @@ def _doubt(contents: Contents) -> str | None:
 def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
     """What the thresholds change, in a sentence or two."""
     r = contents.result
-    unified = f"the best single threshold for everybody, {threshold_number(r.default_threshold)}"
-    alike = r.unified or r.verdict == "unified"
+    unified = f"the best single threshold for everybody, {threshold_number(r.thresholds.default)}"
+    alike = r.question.unified or r.verdict == "unified"
     kind = "one threshold for everybody" if alike else f"one threshold for each {contents.kind}"
     if r.randomized and not alike:
         kind = f"thresholds that are mixed by chance in each {contents.kind}"
@@ -139,7 +143,7 @@ def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
 
 
 def _change(contents: Contents, name: str) -> str:
-    was = contents.result.before_gaps.get(name)
+    was = contents.result.gaps.before.get(name)
     start = f" from {short_number(was)}" if was is not None else ""
     return f"the {gap_word(name)}{start} to {short_number(contents.result.gaps[name])}"
 
@@ -149,7 +153,7 @@ def _promise(contents: Contents) -> list[Html]:
     r = contents.result
     if r.promise is None or not r.promised:
         return []
-    limits = [f"{gap_word(name)} {bound_word(name)} {limit:g}" for name, limit in r.limits.items()]
+    limits = [f"{gap_word(name)} {bound_word(name)} {limit:g}" for name, limit in r.question.gap_limits.items()]
     price = percent(r.promise.cost) + " of error"
     if contents.costly:
         price = f"{short_number(max(r.cost - r.promise.plain.cost, 0.0))} in cost"
@@ -191,10 +195,10 @@ def _caution(contents: Contents, criteria: list[str]) -> list[str]:
             f"{confidence(contents.audit)}; the interval does not allow for thresholds that were found on the same "
             "rows. A limit holds exactly only on the rows that were counted."
         )
-    if contents.result.density != "empirical":
+    if contents.result.question.density != "empirical":
         words.append(
-            f"The thresholds were found on {contents.result.density} densities. Gaps and rates in the tables below are "
-            "counted on the rows themselves and differ a little."
+            f"The thresholds were found on {contents.result.question.density} densities. Gaps and rates in the tables "
+            "below are counted on the rows themselves and differ a little."
         )
     return words
 
@@ -215,7 +219,7 @@ def _key_figures(contents: Contents, criteria: list[str]) -> Html:
     if contents.costly:
         cards.insert(0, ("cost", short_number(r.cost), f"before {short_number(r.before_cost)}"))
     for name in criteria[:3]:
-        parts = [f"before {short_number(r.before_gaps[name])}"] if name in r.before_gaps else []
+        parts = [f"before {short_number(r.gaps.before[name])}"] if name in r.gaps.before else []
         parts += [f"{bound_word(name)} {r.limits[name]:g} asked"] if name in r.limits else []
         expected = contents.audit.new_rows.get(name)
         parts += [f"about {expected.mean:.2g} on new rows"] if expected is not None else []
@@ -236,7 +240,7 @@ def _threshold_card(contents: Contents) -> tuple[str, str]:
         used = [threshold for mixture in r.mixtures.values() for threshold, _ in mixture]
     count = (
         "one for everybody"
-        if r.unified or r.verdict == "unified"
+        if r.question.unified or r.verdict == "unified"
         else f"one for each of {n} {contents.kind}s"
         if n > 1
         else f"one {contents.kind}"

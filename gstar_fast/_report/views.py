@@ -45,9 +45,9 @@ def _choice(contents: Contents) -> str:
 def score_section(contents: Contents) -> Html:
     """Histograms and densities of the cells, with the thresholds across them: the paper's Figure 1."""
     r, audit = contents.result, contents.deciding.audit
-    marks = [r.default_threshold, *(r.thresholds[g] for g in contents.deciding.featured)]
+    marks = [r.thresholds.default, *(r.thresholds[g] for g in contents.deciding.featured)]
     window = score_window(contents.deciding.sketch, contents.deciding.featured, marks)
-    kind = r.density if r.density in KINDS and r.density != "empirical" else "kde"
+    kind = r.question.density if r.question.density in KINDS and r.question.density != "empirical" else "kde"
     curves = cell_curves(contents.deciding.sketch, kind, window=window, groups=contents.deciding.featured)
     panels = []
     for i, group in enumerate(contents.deciding.featured):
@@ -59,7 +59,7 @@ def score_section(contents: Contents) -> Html:
             [c for c in curves if c.group == group],
             window,
             r.thresholds[group],
-            r.default_threshold,
+            r.thresholds.default,
             None if low is None or high is None else (low, high),
             {1: audit.rates[group]["tpr"].value, 0: audit.rates[group]["fpr"].value},
         )

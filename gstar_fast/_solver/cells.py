@@ -18,7 +18,7 @@ from gstar_fast._backends.interface import Floats, Ints, SketchCore
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name, canonical, sort_key
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._question.cut import Column
+from gstar_fast._question.cut import Segments
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Roles, roles_in
 from gstar_fast._sketch.columns import assumption_in, columns_in
@@ -155,15 +155,15 @@ class Cells:
         """The same for segments."""
         return _summed(values, self.segment, len(self.segments))
 
-    @property
-    def between(self) -> tuple[Column, ...] | None:
-        """The columns that groups were read from, as they were named."""
-        return None if self.roles is None else self.roles.fair_between
-
-    @property
-    def by_columns(self) -> tuple[Column, ...]:
-        """The columns that segments were read from, as they were named."""
-        return () if self.roles is None else self.roles.decide_by
+    def named(self, question: Question) -> Question:
+        """The question with the columns that groups and segments were read from."""
+        if self.roles is None:
+            return question
+        asked = replace(question, fair_between=self.roles.fair_between)
+        if question.unified or isinstance(question.decide_by, Segments):
+            return asked
+        by = self.roles.decide_by if self.by_segments else self.roles.fair_between
+        return replace(asked, decide_by=by)
 
     @property
     def by_segments(self) -> bool:

@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
 
-from gstar_fast._criteria import is_met
+from gstar_fast._criteria import TOLERANCE
 from gstar_fast._solver.answer.parts import Evidence
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.answer.words import is_weighted
@@ -69,26 +68,23 @@ def settled(
 
     `z_of` computes the z of `best`, and `unified_of` the result of the unified threshold.
     """
-    met = all(is_met(name, limit, best.before_gaps.get(name)) is not False for name, limit in best.limits.items())
+    met = all(one.limit.met(one.before, TOLERANCE) is not False for one in best.gaps.held)
     used = set(best.thresholds.values())
     if best.mixtures is not None:
         used = {threshold for mixture in best.mixtures.values() for threshold, _ in mixture}
-    if not met or used == {best.default_threshold}:
-        return replace(best, evidence=Evidence(level))
+    if not met or used == {best.thresholds.default}:
+        return best.but(evidence=Evidence(level))
     evidence = Evidence(level, best.cost, z_of(), needed_z(level, n_thresholds))
     assert evidence.z is not None
     assert evidence.needed is not None
     if evidence.z > evidence.needed:
-        return replace(best, evidence=evidence)
+        return best.but(evidence=evidence)
     unified = unified_of()
-    lower = min(best.lower_bound, unified.loss)
-    return replace(
-        unified,
+    return unified.but(
         verdict="unified",
         message=_message(unified, evidence),
-        lower_bound=lower,
-        optimality_gap=unified.loss - lower,
-        iterations=best.iterations,
+        lower_bound=min(best.lower_bound, unified.loss),
+        iterations=best.proof.iterations,
         evidence=evidence,
     )
 
@@ -101,7 +97,7 @@ def _message(unified: Result, evidence: Evidence) -> str:
         digits += 1
     what = "cost" if is_weighted(unified) else "error"
     mixed = "mixtures of thresholds" if unified.randomized else "thresholds"
-    own = f"{mixed} by {'group' if unified.decide_by is None else 'segment'}"
+    own = f"{mixed} by {'group' if unified.rates.by_segment is None else 'segment'}"
     return (
         f"the best unified threshold {'meets the limits with' if unified.limits else 'has'} {what} "
         f"{unified.cost:.{digits}f}; {own} have {evidence.cost:.{digits}f}, which is not significantly lower "

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,9 +11,13 @@ import numpy as np
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import Arrays, Ints
 from gstar_fast._base.names import Name
+from gstar_fast._base.thresholds import Mixture as MixtureParts
+from gstar_fast._question.question import name_of
+from gstar_fast._solver.answer.parts import Gaps, GroupRates, GroupThresholds, Held, Note, Origin, Proof, Rates
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.evidence import paired_z, parts_again, settled
 from gstar_fast._solver.mix import Mixture, mix, mixed
+from gstar_fast._solver.question import Problem
 from gstar_fast._solver.rates import Outcome
 from gstar_fast._solver.search import (
     Choice,
@@ -26,19 +30,17 @@ from gstar_fast._solver.search import (
 )
 
 
-def solved(search: Search, unified: bool, randomize: bool, max_seconds: float | None = None) -> Result:
+def solved(search: Search, randomize: bool) -> Result:
     """What `solve` does on the counts."""
     if randomize:
         mixture = mix(search.arrays)
         return infeasible_mixture(search) if mixture is None else finish_mixture(search, mixture)
-    end = math.inf if max_seconds is None else time.monotonic() + float(max_seconds)
-    choice = choose_unified(search) if unified else choose(search, end)
-    return (
-        infeasible(search, choice, unified, end) if choice.numbers is None else finish_choice(search, choice, unified)
-    )
+    end = time.monotonic() + search.question.seconds
+    choice = choose_unified(search) if search.question.unified else choose(search, end)
+    return infeasible(search, choice, end) if choice.numbers is None else finish_choice(search, choice)
 
 
-def finish_choice(search: Search, choice: Choice, unified: bool = False) -> Result:
+def finish_choice(search: Search, choice: Choice) -> Result:
     """Put what `choose` found into words and numbers."""
     assert choice.numbers is not None
     return finish(
@@ -48,7 +50,6 @@ def finish_choice(search: Search, choice: Choice, unified: bool = False) -> Resu
         choice.opened,
         loss=choice.loss,
         lower_bound=choice.lower_bound,
-        unified=unified,
     )
 
 
@@ -61,7 +62,6 @@ def finish(
     loss: float | None = None,
     lower_bound: float | None = None,
     message: str | None = None,
-    unified: bool = False,
 ) -> Result:
     """Put a choice into words and numbers."""
     question, table = search.question, search.table
@@ -70,46 +70,25 @@ def finish(
         loss = float(loss_of(search.arrays, numbers))
     if lower_bound is None:
         lower_bound = max(after.weighted_error - search.scale.slack, 0.0) ** 2 if search.scale.slack else loss
-    can_mix = not unified and not question.penalties
-    notes = [*search.notes, *search.cautions(after, before, unified, can_mix)]
     if message is None:
         if verdict == "optimal":
             others = (
-                "no other unified threshold at a bin edge has" if unified else "no other thresholds at bin edges have"
+                "no other unified threshold at a bin edge has"
+                if question.unified
+                else "no other thresholds at bin edges have"
             )
             message = f"{others} {question.lower}"
         else:
             left = f"{loss - lower_bound:.2g}"
             message = f"proven to within {left} of the least possible loss; the search was ended after {opened} boxes"
-    return Result(
-        thresholds=dict(zip(search.groups, search.thresholds(table.start[:-1] + numbers).tolist(), strict=True)),
-        error=after.error,
-        cost=after.weighted_error,
-        loss=loss,
-        gaps=after.gaps,
-        rates=after.by_group(search.groups, search.cells.n_rows.sum(axis=0)),
-        verdict=verdict,
-        message=message,
-        lower_bound=lower_bound,
-        optimality_gap=loss - lower_bound,
-        method="exact",
-        density="empirical",
-        iterations=int(opened),
-        default_threshold=float(search.cells.thresholds(np.array(table.unified))),
-        before_error=before.error,
-        before_cost=before.weighted_error,
-        before_gaps=before.gaps,
-        n_rows=float(search.cells.n_rows.sum()),
-        score_column=search.cells.score_column,
-        group_column=search.cells.group_column,
-        sketch_digest=search.cells.digest,
-        _between=search.cells.between,
-        limits=question.bounds,
-        penalties=question.penalties,
-        costs=question.costs,
-        balanced=question.balanced,
-        unified=unified,
-        notes=tuple(notes),
+    return made(
+        search,
+        dict(zip(search.groups, search.thresholds(table.start[:-1] + numbers).tolist(), strict=True)),
+        after,
+        before,
+        Proof(verdict, message, loss, lower_bound, int(opened)),
+        search.default,
+        notes=search.cautions(after, before, can_mix=not question.unified and not question.penalties),
     )
 
 
@@ -124,26 +103,51 @@ def finish_mixture(search: Search, mixture: Mixture) -> Result:
         name: tuple((t, w) for t, w, g in zip(thresholds, mixture.weights.tolist(), group, strict=True) if g == k)
         for k, name in enumerate(search.groups)
     }
-    most = np.array([max(((w, -t) for t, w in mixtures[name])) for name in search.groups])
     loss = after.weighted_error**2
-    plain = finish(search, np.zeros(len(search.groups), dtype=np.int64), "optimal", mixture.scans)
-    return replace(
-        plain,
-        thresholds=dict(zip(search.groups, (-most[:, 1] + 0.0).tolist(), strict=True)),
-        mixtures=mixtures,
-        error=after.error,
-        cost=after.weighted_error,
-        loss=loss,
-        gaps=after.gaps,
-        rates=after.by_group(search.groups, search.cells.n_rows.sum(axis=0)),
-        message=f"no mixture of thresholds at bin edges has {search.question.lower}",
-        lower_bound=loss,
-        optimality_gap=0.0,
-        notes=(*search.notes, *search.cautions(after, before)),
+    message = f"no mixture of thresholds at bin edges has {search.question.lower}"
+    proof = Proof("optimal", message, loss, loss, mixture.scans)
+    asked = search, likeliest(mixtures), after, before, proof, search.default
+    return made(*asked, mixtures=mixtures, notes=search.cautions(after, before))
+
+
+def likeliest(mixtures: Mapping[Name, MixtureParts]) -> dict[Name, float]:
+    """The most probable threshold of each mixture; of equal ones the lowest."""
+    return {name: max((w, -t) for t, w in parts)[1] * -1.0 + 0.0 for name, parts in mixtures.items()}
+
+
+def made(
+    problem: Problem,
+    thresholds: Mapping[Name, float],
+    after: Outcome,
+    before: Outcome,
+    proof: Proof,
+    default: float,
+    *,
+    mixtures: dict[Name, MixtureParts] | None = None,
+    by_segment: dict[Name, GroupRates] | None = None,
+    notes: Iterable[Note] = (),
+) -> Result:
+    """Thresholds, what they do and what is proven, as a result; `default` is the best unified threshold."""
+    cells, question = problem.cells, problem.question
+    rows = cells.by_group(cells.n_rows).sum(axis=0)
+    was = Rates(before.by_group(cells.groups, rows), before.error, before.weighted_error)
+    held = (Held(one, *(rates.reached(one, cells.groups) for rates in (after, before))) for one in question.limits)
+    # who decides gives the number that was cut, and not the counted column
+    column = cells.group_column if question.cuts is None else None
+    if not isinstance(question.density, str):
+        question = replace(question, density=name_of(question.density))
+    return Result(
+        question,
+        GroupThresholds(thresholds, default, mixtures),
+        Rates(after.by_group(cells.groups, rows), after.error, after.weighted_error, was, by_segment),
+        Gaps(after.gaps, before.gaps, tuple(held)),
+        proof,
+        Origin(float(cells.n_rows.sum()), cells.digest, cells.score_column, column),
+        (*problem.notes, *notes),
     )
 
 
-def infeasible(search: Search, choice: Choice, unified: bool, end: float = math.inf) -> Result:
+def infeasible(search: Search, choice: Choice, end: float) -> Result:
     """Thresholds that miss the limits by the least, and how far the limits are out of reach.
 
     Of all that miss them by no more, those with the least error, or loss: the answer to the looser question. At the
@@ -153,12 +157,12 @@ def infeasible(search: Search, choice: Choice, unified: bool, end: float = math.
     def best_for_all(p: Arrays) -> tuple[Ints | None, bool]:
         return choose_unified(replace(search, arrays=p)).numbers, True
 
-    find = best_for_all if unified else lambda p: cheapest_within(p, end)
+    find = best_for_all if search.question.unified else lambda p: cheapest_within(p, end)
     near = nearest(lambda slack: find(loosened(search.arrays, slack)))
     numbers = near.found
     if not choice.proven and allowed(search.arrays, numbers):  # the looser question was easier, and met the limits too
-        return finish(search, numbers, "not_converged", choice.opened, lower_bound=choice.lower_bound, unified=unified)
-    if not unified and any(w > 0 for w in search.arrays.penalty):
+        return finish(search, numbers, "not_converged", choice.opened, lower_bound=choice.lower_bound)
+    if not search.question.unified and any(w > 0 for w in search.arrays.penalty):
         weighed = choose(replace(search, arrays=loosened(search.arrays, near.slack.each)), end).numbers
         numbers = numbers if weighed is None else weighed
     if choice.proven:
@@ -172,8 +176,8 @@ def infeasible(search: Search, choice: Choice, unified: bool, end: float = math.
             f"no thresholds that meet these limits were found in {choice.opened} boxes, the most allowed, which does "
             f"not prove that there are none; {near.slack.words('thresholds')}"
         )
-    found = finish(search, numbers, verdict, choice.opened, lower_bound=0.0, message=message, unified=unified)
-    return replace(found, slack=near.slack)
+    found = finish(search, numbers, verdict, choice.opened, lower_bound=0.0, message=message)
+    return found.but(slack=near.slack)
 
 
 def infeasible_mixture(search: Search) -> Result:
@@ -181,8 +185,7 @@ def infeasible_mixture(search: Search) -> Result:
     near = nearest(lambda slack: (mix(loosened(search.arrays, slack)), True))
     result = finish_mixture(search, near.found)
     message = f"no mixture of thresholds at bin edges meets these limits; {near.slack.words('mixtures')}"
-    result = replace(result, verdict="infeasible", message=message, slack=near.slack)
-    return replace(result, lower_bound=0.0, optimality_gap=result.loss)
+    return result.but(verdict="infeasible", message=message, slack=near.slack, lower_bound=0.0)
 
 
 def settled_by_group(search: Search, best: Result, level: float) -> Result:
@@ -197,8 +200,8 @@ def settled_by_group(search: Search, best: Result, level: float) -> Result:
         own = np.split(table.candidate, table.start[1:-1])  # the unified one is among those of every group
         numbers = np.array([int(np.searchsorted(candidates, table.unified)) for candidates in own])
         if best.mixtures is None:
-            return finish(search, numbers, "unified", best.iterations)
-        return finish_mixture(search, Mixture(starts + numbers, np.ones(len(numbers)), 0.0, best.iterations))
+            return finish(search, numbers, "unified", best.proof.iterations)
+        return finish_mixture(search, Mixture(starts + numbers, np.ones(len(numbers)), 0.0, best.proof.iterations))
 
     labelled = int((table.totals[:2].sum(axis=0) > 0).sum())
     return settled(best, level, labelled, z, unified)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -42,7 +41,6 @@ def cautions(
     question: Question,
     *,
     effective: Callable[[], Floats],
-    unified: bool = False,
     can_mix: bool = False,
     can_pool: bool = True,
     segments: tuple[tuple[Name, ...], Floats, Ints] | None = None,
@@ -75,7 +73,7 @@ def cautions(
     if found:
         n = effective()
         small, forced = _small_groups(groups, after, totals, question, n)
-        ways = _ways(n[SELECTED], small if can_pool else [], question, unified, can_mix)
+        ways = _ways(n[SELECTED], small if can_pool else [], question, can_mix)
         ways += ["other segments"] * (segments is not None)
         notes.append(Note.warned("degenerate", found="; ".join([*found, *forced]), ways=ways))
     for rate, verb in ((1.0, "accepts"), (0.0, "rejects")):
@@ -110,7 +108,7 @@ def _thresholds_of(result: Result, sketch: Sketch) -> dict[Name, list[float]]:
     """For each counted group the thresholds that its rows may get; by segment these are all thresholds."""
     mixed = result.mixtures
     own = {name: [t] if mixed is None else [t for t, _ in mixed[name]] for name, t in result.thresholds.items()}
-    if result.segment_rates is None and own.keys() == set(sketch.groups):
+    if result.rates.by_segment is None and own.keys() == set(sketch.groups):
         return own
     return dict.fromkeys(sketch.groups, sorted({t for several in own.values() for t in several}))
 
@@ -163,7 +161,7 @@ def _small_groups(
     return small, [f"forced by few rows, whose rates move in steps larger than the limit: {first_few(named, MOST)}"]
 
 
-def _ways(rows: Floats, small: list[int], question: Question, unified: bool, can_mix: bool) -> list[Way]:
+def _ways(rows: Floats, small: list[int], question: Question, can_mix: bool) -> list[Way]:
     """What to try."""
     ways: list[Way] = []
     if small:
@@ -177,7 +175,7 @@ def _ways(rows: Floats, small: list[int], question: Question, unified: bool, can
         ways.append("a lighter penalty")
     if can_mix and question.limits:
         ways.append(["randomize", "True", "", ""])
-    if unified:
+    if question.unified:
         ways.append(["unified", "True", "a threshold for each group instead of ", ""])
     nothing = not question.limits and not question.penalties
     if nothing and not question.balanced:
@@ -212,21 +210,21 @@ def told_of_noise(result: Result, cells: Cells) -> Result:
 
     Nothing is said of limits that are not met, and of answers that are degenerate anyhow.
     """
-    if not result.limits or result.verdict == "infeasible" or has(result.notes, "degenerate"):
+    limits = result.question.limits
+    if not limits or result.verdict == "infeasible" or has(result.notes, "degenerate"):
         return result
     sums_of = _effective(cells)
-    asks = (CRITERION[name].limit(value) for name, value in result.limits.items())
-    found = [one for limit in asks for one in _noises(result, limit, sums_of)]
+    found = [one for limit in limits for one in _noises(result, limit, sums_of)]
     told = [one for one in found if one.gap > one.allowed]
     if not told:
         return result
     name, rate, gap, _, group, rows, what = max(told, key=lambda one: one.gap - one.allowed)
     what = f"effective {what}" if cells.weighted else what
-    can_promise = result.density == "empirical" and not result.penalties
+    can_promise = not result.question.smooth and not result.question.penalties
     ways = [f"more rows of {group!r}", "a wider limit", *([PROMISE] if can_promise else [])]
-    limit = result.limits[name]
+    limit = next(one.asked for one in limits if one.criterion.name == name)
     values = {"limit": limit, "rate": rate, "gap": gap, "group": group, "rows": rows, "what": what, "ways": ways}
-    return replace(result, notes=(*result.notes, Note.warned("noise", criterion=name, **values)))
+    return result.but(notes=(*result.notes, Note.warned("noise", criterion=name, **values)))
 
 
 class Noise(NamedTuple):
@@ -315,14 +313,14 @@ VISIBLE = 1e-9  # smaller differences are rounding
 def with_gap_notes(result: Result) -> Result:
     """The result with a note on each limited or penalised gap that is wider than before; without any, on the widest."""
     notes = tuple(note for note in _notes(result) if note not in result.notes)
-    return replace(result, notes=(*result.notes, *notes)) if notes else result
+    return result.but(notes=(*result.notes, *notes)) if notes else result
 
 
 def _notes(r: Result) -> list[Note]:
-    if r.unified:
+    if r.question.unified:
         return []
-    wider = {name: by for name in r.gaps if name in r.before_gaps and (by := _wider(r, name)) > VISIBLE}
-    asked = {**r.limits, **r.penalties}
+    wider = {name: by for name in r.gaps if name in r.gaps.before and (by := _wider(r, name)) > VISIBLE}
+    asked = {one.name for one in r.question.compared}
     if asked:
         return [_wider_note(r, name) for name in wider if name in asked]
     own = [name for name in wider if CRITERION[name].form is Form.DIFFERENCE]
@@ -333,17 +331,17 @@ def _notes(r: Result) -> list[Note]:
 
 
 def _wider_note(r: Result, name: str, beginning: str = "") -> Note:
-    values = {"criterion": name, "gap": r.gaps[name], "before": r.before_gaps[name]}
+    values = {"criterion": name, "gap": r.gaps[name], "before": r.gaps.before[name]}
     return Note("wider_gap", f"{beginning}the {_numbers(r, name)} at the best unified threshold", values)
 
 
 def _wider(r: Result, name: str) -> float:
     """By how much a gap is wider than before; a ratio, by how much it is lower."""
-    return CRITERION[name].wider(r.gaps[name], r.before_gaps[name])
+    return CRITERION[name].wider(r.gaps[name], r.gaps.before[name])
 
 
 def _numbers(r: Result, name: str) -> str:
-    now, before = short_number(r.gaps[name]), short_number(r.before_gaps[name])
+    now, before = short_number(r.gaps[name]), short_number(r.gaps.before[name])
     what = (
         f"{name} ratio is {now}, lower than"
         if CRITERION[name].form is Form.RATIO

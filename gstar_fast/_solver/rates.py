@@ -10,10 +10,10 @@ import numpy as np
 from gstar_fast._backends.interface import Curve, Floats, Ints, SmoothProblem
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
-from gstar_fast._criteria import CRITERION
+from gstar_fast._criteria import CRITERION, Form, Limit
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES, ends_of, has_rate, rates_of_counts
-from gstar_fast._solver.answer.result import GroupRates
+from gstar_fast._solver.answer.parts import GroupRates
 from gstar_fast._solver.question import Scale
 
 Counts = Ints | Floats  # rows counted, or expected of densities
@@ -69,6 +69,8 @@ class Outcome:
     gaps: dict[str, float]
     rates: Floats
     has: Bools
+    accepted: Counts
+    totals: Ints
 
     @classmethod
     def of(cls, accepted: Counts, totals: Ints, scale: Scale) -> Outcome:
@@ -91,10 +93,22 @@ class Outcome:
         false_negative = positive - true_positive
         cost = scale.fp * false_positive + scale.fn * false_negative
         error = (false_positive + false_negative) / (negative + positive)
-        return cls(error, cost / scale.unit, gaps_of(rates, has), rates, has)
+        return cls(error, cost / scale.unit, gaps_of(rates, has), rates, has, accepted, totals)
 
     def by_group(self, groups: tuple[Name, ...], rows: Counts) -> dict[Name, GroupRates]:
         return rates_by_group(groups, self.rates, self.has, rows)
+
+    def reached(self, limit: Limit, groups: tuple[Name, ...]) -> float | None:
+        """The value that is compared with a limit."""
+        if limit.form is Form.BOUND:
+            own = slice(None) if limit.group is None else [groups.index(limit.group)]
+            accepted, totals = self.accepted[:, own], self.totals[:, own]
+        elif limit.form is Form.TOTAL:
+            accepted, totals = (rows.sum(axis=1, keepdims=True) for rows in (self.accepted, self.totals))
+        else:
+            return self.gaps.get(limit.criterion.name)
+        rate = limit.criterion.rates[0]
+        return limit.value(rate.values(accepted, totals)[None], rate.has(totals, accepted)[None])
 
 
 def rates_by_group(groups: tuple[Name, ...], rates: Floats, has: Bools, rows: Counts) -> dict[Name, GroupRates]:

@@ -70,10 +70,15 @@ class Search(Problem):
         """Another question about the same rows, at the same prices."""
         return lay_out(replace(self, question=question), shared=shared, certain=certain)
 
-    def cautions(self, after: Outcome, before: Outcome, unified: bool = False, can_mix: bool = False) -> list[Note]:
+    @property
+    def default(self) -> float:
+        """The best unified threshold."""
+        return float(self.cells.thresholds(np.array(self.table.unified)))
+
+    def cautions(self, after: Outcome, before: Outcome, can_mix: bool = False) -> list[Note]:
         """Notes on an outcome that hardly decides."""
         asked = self.groups, after, before, self.totals, self.scale, self.question
-        return cautions(*asked, effective=lambda: effective_rows(self.cells), unified=unified, can_mix=can_mix)
+        return cautions(*asked, effective=lambda: effective_rows(self.cells), can_mix=can_mix)
 
 
 def prepare(

@@ -13,8 +13,8 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._question.question import Question
 from gstar_fast._rates import has_rate
-from gstar_fast._solver.answer.parts import Note
-from gstar_fast._solver.answer.result import GroupRates, Result
+from gstar_fast._solver.answer.parts import GroupRates, GroupThresholds, Note, Rates
+from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.rates import rates_by_group, rates_of
 
@@ -29,19 +29,16 @@ def check_pooled(cells: Cells, question: Question) -> None:
         raise refusal("all_pooled", "min_rows", value=question.min_rows, limit=len(cells.own.groups))
 
 
-def spread(result: Result, cells: Cells, min_rows: float) -> Result:
+def spread(result: Result, cells: Cells) -> Result:
     """The result for the groups from before pooling: those that were pooled share a threshold.
 
     Rates are told for every group. Error, loss, gaps and proof are those of the question that was solved, in which the
     pooled groups are one.
     """
-    if min_rows == 0:
+    if (own := cells.own) is None:
         return result
     if (promise := result.promise) is not None:
-        promise = replace(promise, plain=spread(promise.plain, cells, min_rows))
-    own = cells.own
-    if own is None:
-        return replace(result, min_rows=min_rows, promise=promise)
+        promise = replace(promise, plain=spread(promise.plain, cells))
     at = dict(zip(own.groups, cells.pool, strict=True))
     small = [group for group, name in at.items() if group != name]
     name = at[small[0]]
@@ -52,21 +49,33 @@ def spread(result: Result, cells: Cells, min_rows: float) -> Result:
     mixtures = result.mixtures
     shared = ((result.thresholds[name], 1.0),) if mixtures is None else mixtures[name]
     rates = _rates(own, dict.fromkeys(small, shared))
+    before = _rates(own, dict.fromkeys(small, ((result.thresholds.default, 1.0),)))
+    min_rows, was = result.question.min_rows, result.rates.before
+    assert was is not None
     rows = sum(rates[group].rows for group in small)
     text = (
         f"pooled, having fewer than {min_rows:g} rows: {listed(small)} ({rows:g} rows together); they "
         f"share one threshold, and gaps count them as one group, {name!r}"
     )
     values = {"groups": small, "min_rows": min_rows, "rows": rows, "name": name}
-    return replace(
-        result,
-        thresholds={group: result.thresholds[at[group]] for group in at},
-        mixtures=None if mixtures is None else {group: mixtures[at[group]] for group in at},
-        rates={group: rates[group] if group in small else result.rates[group] for group in at},
+    return result.but(
+        thresholds=GroupThresholds(
+            {group: result.thresholds[at[group]] for group in at},
+            result.thresholds.default,
+            None if mixtures is None else {group: mixtures[at[group]] for group in at},
+        ),
+        rates=_spread(result.rates, rates, at, _spread(was, before, at)),
         notes=(Note("pooled", text, values), *result.notes),
-        min_rows=min_rows,
         promise=promise,
     )
+
+
+def _spread(
+    rates: Rates, small: Mapping[Name, GroupRates], at: Mapping[Name, Name], before: Rates | None = None
+) -> Rates:
+    """Rates of all groups; `small` are those of groups that were pooled."""
+    own = {group: small[group] if group != name else rates[group] for group, name in at.items()}
+    return Rates(own, rates.error, rates.cost, before)
 
 
 def _rates(cells: Cells, mixtures: Mapping[Name, Mixture]) -> dict[Name, GroupRates]:

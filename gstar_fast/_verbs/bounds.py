@@ -18,7 +18,7 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._criteria import CRITERION, EQUAL_TPR, Limit
 from gstar_fast._density.density import every_density
-from gstar_fast._question.question import Question
+from gstar_fast._question.question import Question, name_of
 from gstar_fast._sketch.sketch import Sketch, check_order, check_sketch
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, prepare_smooth, solve_prepared
@@ -163,7 +163,7 @@ def bounds(result: Result, sketch: Sketch, *, density: Kind = "kde") -> Bounds:
         raise bad_value("density", "bounds needs a smooth density: the counts have no pdf; use density='kde'")
     if len(result.thresholds) != 2:
         raise bad_value("result", f"the paper's theorems are about two groups; the result has {len(result.thresholds)}")
-    question = Question(penalties=result.penalties)
+    question = Question(penalties=result.question.penalties)
     s = prepare_smooth(sketch, question, density, extra=(0, 1))
     if set(s.groups) != set(result.thresholds):
         raise bad_value(
@@ -175,7 +175,7 @@ def bounds(result: Result, sketch: Sketch, *, density: Kind = "kde") -> Bounds:
     curves = Curves.between(s, float(at.min()), float(at.max()))
     found = {1: _first(s, curves, at), 2: _second(s, curves, at), 3: _third(s, result)}
     found |= {4: _fourth(s, at, result), 5: _fifth(sketch, result, density)}
-    return Bounds(found, s.kind, (float(at.min()), float(at.max())))
+    return Bounds(found, name_of(density), (float(at.min()), float(at.max())))
 
 
 def _rates(s: Smooth, at: Floats) -> tuple[Floats, Floats]:
@@ -257,7 +257,7 @@ def _with(s: Smooth, limits: tuple[Limit, ...]) -> Smooth:
 def _fourth(s: Smooth, at: Floats, result: Result) -> Bound:
     """||Q (J^T J)^-1|| at the thresholds: below 1, Gauss-Newton converges from nearby."""
     inequality = "||Q (J^T J)^-1|| < 1"
-    if not any(w > 0 for w in result.penalties.values()):
+    if not any(w > 0 for w in result.question.penalties.values()):
         note = "about the loss with penalties; this result has none"
         return Bound("Theorem 4", inequality, None, 1.0, {}, note)
     if not np.isfinite(at).all():
@@ -281,7 +281,7 @@ def _fifth(sketch: Sketch, result: Result, density: Kind) -> Bound:
     if not result.randomized:
         note = "does not hold for single thresholds: two ROC curves may be close and yet meet only at their corners"
         return Bound("Theorem 5", inequality, None, None, {}, note)
-    if result.density == "empirical":
+    if result.question.density == "empirical":
         distance = 0.0
     else:
         made = density if isinstance(density, Mapping) else every_density(sketch, density)

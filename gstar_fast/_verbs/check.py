@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 import reprlib
 import warnings
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +23,9 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import asked_roles
+from gstar_fast._question.tables import check_together
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._solver.answer.parts import Part
 from gstar_fast._solver.answer.proof import Certificate, Leaf
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
@@ -44,10 +46,11 @@ CLOSE: Final = 1e-12  # tolerance of numbers from counts
 CLOSE_CHANCE: Final = 1e-9  # tolerance of the numbers of a promise
 CLOSE_SMOOTH: Final = 1e-8  # tolerance of numbers from densities, which are iterated
 # not compared as numbers; `_check_words` compares message and notes, the rest is not checked
-METADATA: Final = frozenset({"message", "notes", "point", "iterations", "score_column", "group_column", "cuts"})
-# `sketch_digest` is compared if it is known; `_proof` is checked
-HIDDEN: Final = frozenset({"sketch_digest", "_proof", "_between"})
+METADATA: Final = frozenset({"message", "notes", "point", "iterations", "score_column", "group_column", "question"})
+# `digest` is compared if it is known; `steps` are checked
+HIDDEN: Final = frozenset({"digest", "steps"})
 SEARCHED: Final = frozenset({"evidence", "promise"})  # do not follow from thresholds: compared with a new search
+EXACT: Final = {"thresholds": 0.0, "default": 0.0, "promise": CLOSE_CHANCE}
 
 
 class _NoCertificateError(Exception):
@@ -62,15 +65,18 @@ def check_result(result: Result, sketch: Sketch, *, plain: bool = False) -> None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were given when the result was found
         try:
-            found, sketch = on_its_columns(result, sketch)
-            # the groups of this sketch are the result's own, so the question names no columns
-            _check(replace(found, _between=None) if found.decide_by is None else found, sketch, plain)
+            question = result.question
+            check_together(question)
+            own = on_its_columns(result, sketch)
+            if own is not sketch:  # the groups of this sketch are the result's own, so the question names no columns
+                question = replace(question, fair_between=None, decide_by=None)
+            _check(replace(result, question=replace(question, max_seconds=None)), own, plain)
         except (TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:  # a field of another type
             raise refusal("proof", value=f"a field of it cannot be read ({type(error).__name__}: {error})") from error
 
 
 def _check(result: Result, sketch: Sketch, plain: bool) -> None:
-    digest = result.sketch_digest
+    digest = result.origin.digest
     if digest is not None and digest != sketch.digest():
         raise refusal("proof", value=f"it came from the sketch with digest {digest}")
     if result.promise is not None:
@@ -87,37 +93,39 @@ def _check(result: Result, sketch: Sketch, plain: bool) -> None:
             _prove(result, sketch)
         except _NoCertificateError:
             why = "the search for certificates is too large"
-    known = any(getattr(result, name, None) is not None for name in SEARCHED)
-    if why is not None or known:
+    searched = result.question.confidence is not None or (result.question.evidence > 0 and not result.question.unified)
+    if why is not None or searched or any(getattr(result, name) is not None for name in SEARCHED):
         again = solve_again(result, sketch)
         compare(result, again)
     if again is not None and plain:  # a plain answer inside a promise has no note on noise
-        again = replace(again, notes=tuple(note for note in again.notes if note.code != "noise"))
-    elif again is None and result.point is not None:
+        again = again.but(notes=tuple(note for note in again.notes if note.code != "noise"))
+    elif again is None and result.origin.point is not None:
         again = made
     elif again is None and plain:
         again = with_gap_notes(made)
-    elif again is None and result._proof is not None:
+    elif again is None and result.proof.steps is not None:
         again = told_of_noise(with_gap_notes(made), cells_of(result, sketch))
     _check_words(result, solve_again(result, sketch) if again is None else again)
 
 
 def _check_words(result: Result, expected: Result) -> None:
     """Raise if message or notes differ from another result's; the position on a frontier is not compared."""
-    close = CLOSE if result.density == "empirical" else CLOSE_SMOOTH
+    close = CLOSE_SMOOTH if result.question.smooth else CLOSE
     if not _same(result.notes, expected.notes, close):
         raise _differs("notes", tuple(map(str, result.notes)), tuple(map(str, expected.notes)))
-    message = expected.message if result.point is None else str(result.point)
-    for name, one, two in (("slack", result.slack, expected.slack), ("message", result.message, message)):
+    point = result.origin.point
+    message = expected.message if point is None else str(point)
+    for name, one, two in (("slack", result.proof.slack, expected.proof.slack), ("message", result.message, message)):
         if not _same(one, two, 0.0):
             raise _differs(name, one, two)
 
 
 def _without_certificate(result: Result) -> str | None:
     """Why a result is solved again and compared; None if certificates prove it."""
-    if result.method != "exact" or result.density != "empirical" or result.penalties:
+    asked = result.question
+    if asked.method != "exact" or asked.smooth or asked.penalties:
         return "it is about penalties or smooth densities"
-    if result.min_rows:
+    if asked.min_rows:
         return "small groups were pooled"
     if result.verdict not in ("optimal", "infeasible", "not_converged"):
         return "the verdict is about new rows, or about evidence"
@@ -129,16 +137,24 @@ def _without_certificate(result: Result) -> str | None:
 
 def compare(found: Result, expected: Result, without: frozenset[str] = frozenset()) -> None:
     """Raise if a field of a result, except METADATA, is not as expected."""
-    for field in fields(Result):
-        if field.name in METADATA | HIDDEN | without:
+    smooth = found.question.smooth
+    for name, one, two in _fields(found, expected):
+        if name in METADATA | HIDDEN | without:
             continue
-        if found.density != "empirical":
-            close = CLOSE_SMOOTH
-        else:
-            close = {"thresholds": 0.0, "default_threshold": 0.0, "promise": CLOSE_CHANCE}.get(field.name, CLOSE)
-        one, two = getattr(found, field.name), getattr(expected, field.name)
-        if not _same(one, two, close):
-            raise _differs(field.name, one, two)
+        if not _same(one, two, CLOSE_SMOOTH if smooth else EXACT.get(name, CLOSE)):
+            raise _differs(name, one, two)
+
+
+def _fields(found: Result, expected: Result) -> Iterator[tuple[str, object, object]]:
+    """Names of the fields of a result and of its parts, with both values."""
+    for name, one in vars(expected).items():
+        other = getattr(found, name)
+        if isinstance(one, Part) or name in ("proof", "origin"):
+            if type(other) is not type(one):
+                raise _differs(name, other, one)
+            yield from ((more, vars(other)[more], value) for more, value in vars(one).items())
+        if name not in ("proof", "origin"):
+            yield name, *(dict(each) if isinstance(each, Part) else each for each in (other, one))
 
 
 def _differs(name: str, found: object, expected: object) -> Exception:
@@ -163,6 +179,7 @@ def _same(found: Any, expected: Any, close: float) -> bool:
             isinstance(found, Mapping)
             and repr(list(found)) == repr(list(expected))
             and all(_same(found[key], expected[key], close) for key in expected)
+            and (not isinstance(expected, Part) or _same(getattr(found, "__dict__", None), vars(expected), close))
         )
     if isinstance(expected, (tuple, list)):
         return (
@@ -173,24 +190,23 @@ def _same(found: Any, expected: Any, close: float) -> bool:
     if isinstance(expected, (int, float)) and not isinstance(expected, bool):
         if isinstance(found, bool) or not isinstance(found, (int, float)):
             return False
-        return found == expected or abs(found - expected) <= close * max(1.0, abs(expected))
+        return found == expected or abs(found - expected) <= close * max(1.0, abs(expected)) < math.inf
     return type(found) is type(expected) and bool(found == expected)
 
 
 def again_from_thresholds(result: Result, sketch: Sketch) -> Result:
     """The result of these thresholds on the counts of a sketch, with the given verdict and question."""
     question = result.question
-    made = _by_group(result, sketch, question) if result.decide_by is None else _by_segment(result, sketch, question)
+    made = (_by_segment if question.by_segment else _by_group)(result, sketch, question)
     if result.verdict == "infeasible":
-        made = replace(made, lower_bound=0.0, optimality_gap=made.loss, slack=result.slack)
+        made = made.but(lower_bound=0.0, slack=result.proof.slack)
     elif result.verdict == "not_converged":  # a bound that is claimed, not proven
-        lower = min(float(result.lower_bound), made.loss)
-        made = replace(made, lower_bound=lower, optimality_gap=made.loss - lower)
-    return replace(made, verdict=result.verdict)
+        made = made.but(lower_bound=min(float(result.lower_bound), made.loss))
+    return made.but(verdict=result.verdict)
 
 
 def _by_group(result: Result, sketch: Sketch, question: Question) -> Result:
-    search = prepare(Cells.of(sketch), question, shared=result.unified)
+    search = prepare(Cells.of(sketch), question, shared=question.unified)
     start, candidate = search.table.start, search.table.candidate
     entries, weights = [], []
     for k, part in enumerate(_own_parts(result, search.cells)):
@@ -203,9 +219,9 @@ def _by_group(result: Result, sketch: Sketch, question: Question) -> Result:
             entries.append(at)
             weights.append(weight)
     if result.randomized:
-        return finish_mixture(search, Mixture(np.array(entries), np.array(weights), 0.0, result.iterations))
+        return finish_mixture(search, Mixture(np.array(entries), np.array(weights), 0.0, result.proof.iterations))
     numbers = np.array(entries) - start[:-1]
-    return finish(search, numbers, "optimal", result.iterations, unified=result.unified)
+    return finish(search, numbers, "optimal", result.proof.iterations)
 
 
 def _by_segment(result: Result, sketch: Sketch, question: Question) -> Result:
@@ -214,16 +230,17 @@ def _by_segment(result: Result, sketch: Sketch, question: Question) -> Result:
     parts = [dict(part) for part in _own_parts(result, cells)]
     answer = Answer(cells, question)
     message = answer.least(result.randomized)
-    if result.verdict == "infeasible" and result.slack is not None:  # which is proven with the limits
-        message = answer.none(result.slack)
-    return answer.result(search, parts, "optimal", message, result.iterations, mixed=result.randomized)
+    if result.verdict == "infeasible" and result.proof.slack is not None:  # which is proven with the limits
+        message = answer.none(result.proof.slack)
+    return answer.result(search, parts, "optimal", message, result.proof.iterations, mixed=result.randomized)
 
 
 def cells_of(result: Result, sketch: Sketch) -> Cells:
     """The cells of the groups and segments of a result."""
-    if result.decide_by is None:
+    question = result.question
+    if not question.by_segment:
         return Cells.of(sketch)
-    return Cells.of(sketch, asked_roles(sketch, result.fair_between, result.decide_by))
+    return Cells.of(sketch, asked_roles(sketch, question.fair_between, question.columns))
 
 
 def _own_parts(result: Result, cells: Cells) -> tuple[tuple[tuple[int, float], ...], ...]:
@@ -232,7 +249,7 @@ def _own_parts(result: Result, cells: Cells) -> tuple[tuple[tuple[int, float], .
     if repr(tuple(result.thresholds)) != repr(cells.segments) or repr(tuple(of_each)) != repr(cells.segments):
         raise refusal("proof", value="the thresholds are for other groups or segments")
     each = [((one, 1.0),) if result.mixtures is None else one for one in of_each.values()]
-    if result.unified and len(set(each)) > 1:
+    if result.question.unified and len(set(each)) > 1:
         raise refusal("proof", value="unified thresholds differ")
     return tuple(tuple((_candidate(t, cells), weight) for t, weight in part) for part in each)
 
@@ -248,7 +265,7 @@ def solve_again(result: Result, sketch: Sketch, question: Question | None = None
     """What `solve` finds for the question of a result, or for another one about the same rows."""
     from gstar_fast._verbs.solve import solve_question  # it makes results
 
-    if result.density not in KINDS:
+    if result.question.density not in KINDS:
         raise refusal("no_proof", value="the densities that were given to `solve` are not part of the result")
     try:
         return solve_question(sketch, question or result.question)
@@ -262,14 +279,14 @@ def solve_again(result: Result, sketch: Sketch, question: Question | None = None
 def _prove(result: Result, sketch: Sketch) -> None:
     """Raise if certificates do not prove the verdict on the counts of a sketch."""
     cells, question = cells_of(result, sketch), result.question
-    if result.point is not None and (criterion := result.point.criterion) in result.gaps:
+    if result.origin.point is not None and (criterion := result.origin.point.criterion) in result.gaps:
         # a point of a frontier has the least error of all that meet its gap
         question = question.limited(CRITERION[criterion].limit(result.gaps[criterion]))
     own = _own_parts(result, cells)
-    if result.unified:  # all groups are one segment
+    if question.unified:  # all groups are one segment
         cells = replace(cells, places=(cells.groups[:1], cells.group, 0 * cells.segment))
         own = own[:1]
-    elif len(cells.groups) * cells.rows[0].size * 3 > MOST_COUNTS and result.decide_by is None:
+    elif len(cells.groups) * cells.rows[0].size * 3 > MOST_COUNTS and not question.by_segment:
         raise _NoCertificateError
     problem, rows = Problem.unchecked(cells, question), cells.dense().tolist()
     if result.verdict == "infeasible":
@@ -292,7 +309,8 @@ def _prove(result: Result, sketch: Sketch) -> None:
 def _kept(result: Result) -> tuple[Certificate, ...]:
     """The certificates of a result; none if it has no proof."""
     try:
-        return () if result._proof is None else result._proof.certificates
+        steps = result.proof.steps
+        return () if steps is None else steps.certificates
     except ValueError as error:
         raise refusal("proof", value=f"it is broken: {error}") from None
 
@@ -319,7 +337,7 @@ def _asked(c: Certificate, problem: Problem) -> Certificate:
 
 def _check_orders(result: Result, certificates: tuple[Certificate, ...]) -> None:
     rising = tuple(range(len(result.thresholds)))
-    wanted = [rising, rising[::-1]] if result.monotone else [None]
+    wanted = [rising, rising[::-1]] if result.question.monotone else [None]
     if sorted((c.order for c in certificates), key=str) != sorted(wanted, key=str):
         raise refusal("proof", value="it is about other segments, or about one of two orders alone")
 
@@ -354,7 +372,7 @@ def _prove_none(result: Result, problem: Problem, rows: Any, kept: tuple[Certifi
 
 def _prove_nearest(result: Result, problem: Problem, rows: Any, own: Any) -> None:
     """Raise unless the thresholds miss the limits by the slack of the result, and nothing misses them by less."""
-    slack = result.slack
+    slack = result.proof.slack
     if slack is None:
         raise refusal("proof", value="it does not say by how much the limits are missed")
     steps = round(slack.each * STEPS)

@@ -102,6 +102,7 @@ def frontier(
         "randomize": randomize,
         "fair_between": fair_between,
         "decide_by": decide_by,
+        "evidence": 0.0,
     }
     question = question_about(sketch, "frontier", given)
     warn_of_ratios(question.limits)
@@ -119,6 +120,7 @@ def frontier(
     look_at(sketch)
     warn_of_labels(sketch._core)
     cells = Cells.asked(sketch, question, wide=question.confidence is not None)
+    question = cells.named(question)
     if question.smooth:
         return _sweep(sketch, criterion, weights, question.density, question, cells)
     if cells.by_segments:
@@ -292,7 +294,7 @@ def _sweep(
         light_first = np.ascontiguousarray(weights[::-1])
         swept, _, _, _ = room("solver").sweep(p, s.grid(), s.candidates, light_first, tolerance)
         thresholds = np.ascontiguousarray(swept[::-1])
-        solved = [finish_smooth(at(i), one, "optimal", 0, "", False) for i, one in enumerate(thresholds)]
+        solved = [finish_smooth(at(i), one, "optimal", 0, "") for i, one in enumerate(thresholds)]
     else:
         solved = [solve_prepared(at(i)) for i in range(len(penalties))]
         thresholds = np.array([list(result.thresholds.values()) for result in solved])

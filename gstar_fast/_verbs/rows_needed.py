@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gstar_fast._promise.by_group import AskedByGroup
 from gstar_fast._promise.by_segment import AskedBySegment
@@ -74,10 +75,11 @@ def rows_needed(
     warn_of_labels(sketch._core)
     cells = Cells.asked(sketch, question, wide=True)
     check_pooled(cells, question)
+    question = replace(cells.named(question), confidence=None)
     if cells.by_segments:
         answer = Answer(cells, question)
         best = answer.solved(question.randomize)
         return AskedBySegment.of(answer, best, level, question.randomize).needed()
     search = prepare(cells, question, shared=question.unified)
-    best = solved(search, question.unified, question.randomize)
-    return AskedByGroup.of(search, best, level, question.unified, question.randomize).needed()
+    best = solved(search, question.randomize)
+    return AskedByGroup.of(search, best, level, question.randomize).needed()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -169,11 +168,10 @@ def solve_question(sketch: Sketch | Densities, question: Question) -> Result:
 def _solved(sketch: Sketch, question: Question) -> Result:
     cells = Cells.asked(sketch, question, wide=question.unified or question.confidence is not None)
     check_pooled(cells, question)
+    question = cells.named(question)
     if question.smooth:
-        return spread(_smooth(sketch, question, cells), cells, question.min_rows)
-    if cells.by_segments:
-        return _by_segment(cells, question)
-    return spread(_by_group(cells, question), cells, question.min_rows)
+        return spread(_smooth(sketch, question, cells), cells)
+    return spread((_by_segment if cells.by_segments else _by_group)(cells, question), cells)
 
 
 def _smooth(sketch: Sketch | None, question: Question, cells: Cells | None = None) -> Result:
@@ -183,29 +181,33 @@ def _smooth(sketch: Sketch | None, question: Question, cells: Cells | None = Non
 
 
 def _by_segment(cells: Cells, question: Question) -> Result:
-    answer, randomize = Answer(cells, question), question.randomize
-    seconds = math.inf if question.max_seconds is None else question.max_seconds
-    result = with_gap_notes(answer.solved(randomize, question.evidence, seconds))
+    answer, randomize = Answer(cells, plain_of(question)), question.randomize
+    result = with_gap_notes(answer.solved(randomize, question.evidence))
     if question.confidence is None:
         return told_of_noise(result, cells)
     best = result
     if result.verdict == "unified":
-        best = replace(answer.solved(randomize), evidence=result.evidence)
+        best = answer.solved(randomize).but(evidence=result.evidence)
     asked = AskedBySegment.of(answer, best, question.confidence, randomize)
     return with_gap_notes(promised(asked, best, result))
 
 
 def _by_group(cells: Cells, question: Question) -> Result:
     """Thresholds on the counts."""
-    unified, randomize, level = question.unified, question.randomize, question.confidence
-    search = prepare(cells, question, shared=unified)
-    best = result = solved(search, unified, randomize, question.max_seconds)
-    if question.evidence > 0 and not unified and not question.penalties:
+    randomize = question.randomize
+    search = prepare(cells, plain_of(question), shared=question.unified)
+    best = result = solved(search, randomize)
+    if question.evidence > 0 and not question.unified and not question.penalties:
         result = settled_by_group(search, best, question.evidence)
     if result.verdict == "unified":
-        best = replace(best, evidence=result.evidence)
+        best = best.but(evidence=result.evidence)
     else:
         best = result = with_gap_notes(result)
-    if level is None:
+    if question.confidence is None:
         return told_of_noise(result, cells)
-    return with_gap_notes(promised(AskedByGroup.of(search, best, level, unified, randomize), best, result))
+    return with_gap_notes(promised(AskedByGroup.of(search, best, question.confidence, randomize), best, result))
+
+
+def plain_of(question: Question) -> Question:
+    """The question without a promise."""
+    return question if question.confidence is None else replace(question, confidence=None)

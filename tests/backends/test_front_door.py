@@ -108,7 +108,7 @@ def test_the_front_door_answers_as_python_does(backend, seed):
         verdicts.add(verdict)
         where = question, found, expected
         assert verdict == expected.verdict, where
-        assert found["slack"] == (0.0 if expected.slack is None else expected.slack.each), where
+        assert found["slack"] == (0.0 if expected.proof.slack is None else expected.proof.slack.each), where
         exact = not expected.randomized
         if exact:
             with warnings.catch_warnings():

@@ -39,7 +39,7 @@ def test_names_are_given_once(scores, capsys):
     for page in ("r.html", "r2.html"):
         assert "score p, label y, group sex" in Path(page).read_text()
     result = gf.Result.load("t.json")
-    assert (result.score_column, result.group_column) == ("p", "sex")
+    assert (result.origin.score_column, result.origin.group_column) == ("p", "sex")
     groups = np.array(["F", "M"])[scores.groups].tolist()
     expected = result.decider()(scores.scores.astype(str).astype(float), groups)
     decided = [line.rsplit(",", 1)[1] for line in Path("decided.csv").read_text().splitlines()[1:]]
@@ -68,7 +68,7 @@ def test_options_win_over_names(here):
     assert main(["sketch", "a.csv", "-o", "s.gstar", *COLUMNS, "-q"]) == 0
     assert main(["solve", "s.gstar", "-o", "t.json", "--score", "new", "-q"]) == 0
     result = gf.Result.load("t.json")
-    assert (result.score_column, result.group_column) == ("new", "sex")
+    assert (result.origin.score_column, result.origin.group_column) == ("new", "sex")
     write("b.csv", header="other,y,gender")
     assert (
         main(["apply", "b.csv", "--thresholds", "t.json", "-o", "d.csv", "--score", "other", "--group", "gender", "-q"])

@@ -242,7 +242,7 @@ def test_options_for_tables_are_refused_with_a_sketch(sketch, capsys, option):
     name = option.split()[0]
     assert f"{name} is for counting tables" in said(capsys, 2, "solve", "s.gstar", *option.split()).err
     assert main(["solve", "s.gstar", "--score", "p", "--group", "g", "-q", "-o", "t.json"]) == 0
-    assert gf.Result.load("t.json").group_column == "g"
+    assert gf.Result.load("t.json").origin.group_column == "g"
 
 
 @pytest.mark.parametrize("option", ["--bins 16", "--range 5 6", "--nan skip"])

@@ -44,7 +44,11 @@ def test_thresholds_by_segment_are_found_saved_and_applied(table, counted, capsy
     assert "segment" in capsys.readouterr().out
     result = gf.Result.load("t.json")
     assert result.thresholds == table.thresholds
-    assert (result.fair_between, result.decide_by, result.group_column) == (("sex",), ("segment",), "segment")
+    assert (result.question.fair_between, result.question.columns, result.origin.group_column) == (
+        ("sex",),
+        ("segment",),
+        "segment",
+    )
     Path("new.csv").write_text("p,segment\n0.1,0\n5,1\n-5,2\n")  # nobody knows the sex
     assert main(["apply", "new.csv", "--thresholds", "t.json", "-o", "d.csv", "-q"]) == 0
     decided = [row["decision"] for row in csv.DictReader(Path("d.csv").read_text().splitlines())]
@@ -60,7 +64,7 @@ def test_the_same_column_for_both_is_a_threshold_for_each_group(table):
     words = ["--limit", "equalized_odds=0.05", "--fair-between", "sex", "--decide-by", "sex"]
     assert main(["solve", "rows.csv", *COUNT, *words, "-o", "t.json", "-q"]) == 0
     result = gf.Result.load("t.json")
-    assert (list(result.thresholds), result.group_column, result.decide_by) == (["F", "M"], "sex", None)
+    assert (list(result.thresholds), result.origin.group_column, result.question.columns) == (["F", "M"], "sex", None)
 
 
 def test_a_frontier_of_segments_is_printed_saved_and_one_point_taken(table, capsys):
@@ -73,7 +77,11 @@ def test_a_frontier_of_segments_is_printed_saved_and_one_point_taken(table, caps
     words = ["--at-gap", "0.05", "--thresholds", "t.json", "-q"]
     assert main(["frontier", *rows, *roles, *words]) == 0
     point = gf.Result.load("t.json")
-    assert (point.thresholds, point.group_column, point.fair_between) == (table.thresholds, "segment", ("sex",))
+    assert (point.thresholds, point.origin.group_column, point.question.fair_between) == (
+        table.thresholds,
+        "segment",
+        ("sex",),
+    )
     said = fails(capsys, 2, "frontier", *rows, *roles[2:])
     assert "--decide-by needs --fair-between too" in said
 
@@ -100,7 +108,7 @@ def test_cut_points_are_saved_with_the_thresholds_and_apply_takes_the_number(tab
     assert main(["solve", "rows.csv", *COUNT, *ASK, "--segments", "cut.json", "-o", "t.json"]) == 0
     assert "rising or falling" in capsys.readouterr().out
     result = gf.Result.load("t.json")
-    assert (result.cuts, result.monotone) == ((0.25, 0.5), True)
+    assert (result.question.cuts, result.question.monotone) == ((0.25, 0.5), True)
     assert main(["solve", "rows.csv", *COUNT, *ASK, "--segments", "cut.json", "--no-monotone", "-o", "f.json"]) == 0
     assert gf.Result.load("f.json").thresholds == table.thresholds
     numbers, scores = [0.1, 0.25, 0.4, 1.0], [0.0, 0.0, 0.5, 0.5]

@@ -75,10 +75,10 @@ def test_solve_counts_tables_itself_and_remembers_their_columns(scores, sketch, 
     ]
     assert main(words) == 0
     result = gf.Result.load("t.json")
-    assert (result.score_column, result.group_column) == ("p", "sex")
-    assert result.sketch_digest == sketch.digest()
+    assert (result.origin.score_column, result.origin.group_column) == ("p", "sex")
+    assert result.origin.digest == sketch.digest()
     assert main(["solve", "s.gstar", "--score", "p", "--group", "a,b", "--group", 'c"d', "-o", "t.json", "-q"]) == 0
-    assert gf.Result.load("t.json").group_column == '"a,b","c""d"'
+    assert gf.Result.load("t.json").origin.group_column == '"a,b","c""d"'
 
 
 def test_limits_that_cannot_be_met_end_in_3_and_write_nothing(sketch, capsys):

@@ -133,7 +133,12 @@ def test_least_error_is_where_the_weighted_densities_cross(backend):
         miss = lambda x, n=negative, p=positive: p.n_rows * p.pdf(x) - n.n_rows * n.pdf(x)  # noqa: E731
         assert result.thresholds[name] == pytest.approx(optimize.brentq(miss, -0.5, 1.5), abs=1e-8)
     assert result.error == pytest.approx(error_at(cells, list(result.thresholds.values())), abs=1e-12)
-    assert (result.verdict, result.density, result.n_rows, result.sketch_digest) == ("optimal", "given", 1_100.0, None)
+    assert (result.verdict, result.question.density, result.n_rows, result.origin.digest) == (
+        "optimal",
+        "given",
+        1_100.0,
+        None,
+    )
     assert {name: rates.rows for name, rates in result.rates.items()} == {"a": 800.0, "b": 300.0}
 
 
@@ -205,16 +210,16 @@ def test_given_densities_replace_those_of_a_sketch(backend, sketch):
     asked = {"penalties": {"equalized_odds": 1.0}, "method": "newton"}
     given, own = gf.solve(sketch, density=by_hand, **asked), gf.solve(sketch, density="normal", **asked)
     assert given.thresholds == pytest.approx(own.thresholds, abs=1e-8)
-    assert (given.density, own.density) == ("given", "normal")
+    assert (given.question.density, own.question.density) == ("given", "normal")
     mixed = {**by_hand, (1, 0): gf.density(sketch, 1, 0, kind="kde")}
-    assert gf.solve(sketch, density=mixed, **asked).density == "given"
+    assert gf.solve(sketch, density=mixed, **asked).question.density == "given"
 
 
 def test_densities_of_a_sketch_need_no_sketch(backend, sketch):
     made = gf.density(sketch, kind="kde", bandwidth=0.5)
     alone, with_rows = gf.solve(made), gf.solve(sketch, density=made)
     assert alone.thresholds == pytest.approx(with_rows.thresholds, abs=1e-6)
-    assert (alone.density, alone.n_rows) == ("kde", with_rows.n_rows)
+    assert (alone.question.density, alone.n_rows) == ("kde", with_rows.n_rows)
 
 
 def test_densities_made_by_one_backend_serve_another(backend, sketch):

@@ -92,9 +92,9 @@ def test_the_limit_holds_on_the_counted_scores(backend):
     result = model.fit(X[["a", "b", "sex"]], y).result_
     assert result.verdict == "optimal"
     assert result.gaps["equalized_odds"] <= 0.05
-    assert result.before_gaps["equalized_odds"] > 0.2
-    assert result.group_column == "sex"
-    assert result.score_column is None
+    assert result.gaps.before["equalized_odds"] > 0.2
+    assert result.origin.group_column == "sex"
+    assert result.origin.score_column is None
     assert model.thresholds_ == result.thresholds
 
 
@@ -144,7 +144,7 @@ def test_one_sensitive_feature_in_any_form(form):
 def test_several_sensitive_features_make_intersections(both):
     model = GroupThresholdClassifier(prefit(), limits=LIMITS, cv="prefit").fit(FEATURES, y, sensitive_features=both)
     assert list(model.thresholds_) == [("F", "black"), ("F", "white"), ("M", "black"), ("M", "white")]
-    assert model.result_.group_column == ("sex,race" if hasattr(both, "columns") else None)
+    assert model.result_.origin.group_column == ("sex,race" if hasattr(both, "columns") else None)
     pairs = list(zip(X["sex"], X["race"], strict=True))
     cut = GroupThresholdClassifier(LogisticRegression(), limits=LIMITS, cv=3)  # folds too are the same in every form
     expected = cut.fit(FEATURES, y, sensitive_features=pairs).thresholds_
@@ -169,7 +169,7 @@ def test_sensitive_features_as_columns_of_a_table(form, columns):
     beside = GroupThresholdClassifier(FirstColumn(), limits=LIMITS)
     beside.fit(X.drop(columns=drop), y, sensitive_features=X[drop])
     assert model.result_.thresholds == beside.result_.thresholds
-    assert model.result_.group_column == ("sex,race" if several else "sex")
+    assert model.result_.origin.group_column == ("sex,race" if several else "sex")
     assert model.n_features_in_ == 4
     assert model.feature_names_in_.tolist() == ["a", "b", "sex", "race"]
     expected = beside.predict(X.drop(columns=drop), sensitive_features=X[drop])
@@ -334,7 +334,7 @@ def test_partial_fit_counts_and_does_not_train(backend):
     scores = model.predict_proba(new)[:, 1]
     assert model.sketch_ == before + gf.Sketch.from_rows(scores, new_y, new["sex"])
     assert model.thresholds_ == gf.solve(model.sketch_, limits=LIMITS).thresholds != old
-    assert model.result_.group_column == "sex"
+    assert model.result_.origin.group_column == "sex"
 
 
 def test_a_stream_may_begin_before_it_can_be_solved():

@@ -135,7 +135,7 @@ def test_results_come_back_and_can_be_checked(way):
         result = gf.solve(sketch, limits=LIMITS, **options)
         again = WAYS[way](result)
         assert again == result
-        assert again.sketch_digest == result.sketch_digest
+        assert again.origin.digest == result.origin.digest
         assert str(again) == str(result)
         again.check(sketch)
 

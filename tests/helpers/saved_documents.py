@@ -92,7 +92,7 @@ GOOD_EDITS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
     "result_infeasible": (
         "result",
-        {"verdict": "infeasible", "message": "no thresholds meet the limits", "min_rows": 20},
+        {"verdict": "infeasible", "message": "no thresholds meet the limits", "question.min_rows": 20},
     ),
     "result_randomised": (
         "result",
@@ -103,7 +103,7 @@ GOOD_EDITS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     ),
     "result_with_infinite_bounds": (
         "result",
-        {"loss": "inf", "lower_bound": "-inf", "optimality_gap": "inf", "trace.0": 0.5, "trace.1": "inf"},
+        {"loss": "inf", "lower_bound": "-inf", "trace": [0.5, "inf"]},
     ),
     "result_with_policies": ("result", {"unknown": "default", "nan": False, "expires": "2999-12-31T23:59:59Z"}),
     "result_with_rates_unknown": ("result", {"groups.0.tpr": None, "groups.0.balanced_accuracy": None}),

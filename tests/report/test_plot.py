@@ -107,7 +107,7 @@ def test_roc_shows_the_curves_and_both_points(sketch):
     (ax,) = gf.plot.roc(result, sketch).axes
     _, *lines = ax.get_lines()
     assert len(lines) == 6  # for each group a curve, the point of the unified threshold, the chosen point
-    before = gf.audit(result.default_threshold, sketch)
+    before = gf.audit(result.thresholds.default, sketch)
     for group, (curve, empty, filled) in enumerate((lines[:3], lines[3:])):
         report = roc_curves(sketch)[group]
         assert curve.get_xdata().tolist() == report.fpr.tolist()
@@ -139,7 +139,7 @@ def test_frontier_shows_the_curve_the_result_and_the_unified_threshold(sketch, t
     found = gf.frontier(sketch, "equalized_odds")
     curve, before, chosen = gf.plot.frontier(found, result).axes[0].get_lines()
     assert curve.get_xdata().tolist() == found.gaps.tolist()
-    assert (before.get_xdata()[0], before.get_ydata()[0]) == (result.before_gaps["equalized_odds"], result.before_error)
+    assert (before.get_xdata()[0], before.get_ydata()[0]) == (result.gaps.before["equalized_odds"], result.before_error)
     assert (chosen.get_xdata()[0], chosen.get_ydata()[0]) == (result.gaps["equalized_odds"], result.error)
     weighed = gf.solve(sketch, limits={"equalized_odds": 0.02}, objective={"fp": 1, "fn": 2})
     figure = gf.plot.frontier(gf.frontier(sketch, "equalized_odds", objective={"fp": 1, "fn": 2}), weighed)
@@ -149,7 +149,7 @@ def test_frontier_shows_the_curve_the_result_and_the_unified_threshold(sketch, t
 
 def test_gaps_show_values_and_intervals_before_and_after(sketch, tmp_path):
     result = gf.solve(sketch, limits={"equalized_odds": 0.02})
-    after, before = gf.audit(result, sketch), gf.audit(result.default_threshold, sketch)
+    after, before = gf.audit(result, sketch), gf.audit(result.thresholds.default, sketch)
     (ax,) = gf.plot.gaps(after, before).axes
     shown = [text.get_text() for text in ax.get_yticklabels()]
     assert "disparate impact" not in shown  # a ratio: 1 is parity

@@ -196,7 +196,7 @@ def test_nothing_is_loaded_and_only_its_own_script_and_style_may_run(sketch, res
 def test_the_result_inside_is_the_result(page, result):
     read_back = gf.Result.from_json(page.one("script", id="result").text)
     assert read_back == result
-    assert read_back.sketch_digest == result.sketch_digest
+    assert read_back.origin.digest == result.origin.digest
 
 
 def test_notes_digest_versions_and_time_are_shown(page, sketch, result):

@@ -36,7 +36,7 @@ def test_the_page_has_gaps_of_groups_and_thresholds_of_segments(sketch, asked):
     rows = page.one(id="thresholds").all("table")[0].one("tbody").all("tr")
     assert [row.all("th", "td")[0].text for row in rows] == ["0", "1", "2"]
     selected = [float(row.all("td")[-3].text) for row in rows]
-    assert selected == pytest.approx([at.selection_rate for at in result.segment_rates.values()], abs=1e-4)
+    assert selected == pytest.approx([at.selection_rate for at in result.rates.by_segment.values()], abs=1e-4)
     assert "The protected group is not needed to decide" in page.one(id="thresholds").text
     names = [head.text for head in page.one(id="rates").all("th", scope="rowgroup")]
     assert names == ["F", "M", "all"]
@@ -73,5 +73,5 @@ def test_roc_curves_are_those_of_segments(sketch):
     names = [text.get_text() for text in axes.get_legend().get_texts()]
     assert names[:3] == ["0", "1", "2"]
     filled = [line.get_xydata()[0] for line in axes.get_lines() if line.get_markerfacecolor() not in ("white", "none")]
-    for at in result.segment_rates.values():
+    for at in result.rates.by_segment.values():
         assert any(np.allclose(point, (at.fpr, at.tpr)) for point in filled)

@@ -120,13 +120,13 @@ def test_a_result_names_the_columns():
     smooth = {"density": "normal", "method": "newton", "penalties": {"equalized_odds": 1}}
     for options in ({}, {"unified": True}, {"min_rows": 1}, smooth):
         result = gf.solve(sketch, **options)
-        assert (result.score_column, result.group_column) == ("p", "g")
+        assert (result.origin.score_column, result.origin.group_column) == ("p", "g")
         assert (result.decider().score_column, result.decider().group_column) == ("p", "g")
     crossed = gf.Sketch(bins=64).update_table(frame, score="p", label="y", group=["g", "h"])
-    assert gf.solve(crossed).group_column == "g,h"
-    assert gf.frontier(sketch, "equal_opportunity").at(gap=0.5).score_column == "p"
+    assert gf.solve(crossed).origin.group_column == "g,h"
+    assert gf.frontier(sketch, "equal_opportunity").at(gap=0.5).origin.score_column == "p"
     mixed = sketch + gf.Sketch(bins=64).update_table(frame.rename({"p": "q"}), score="q", label="y", group="g")
-    assert (gf.solve(mixed).score_column, gf.solve(mixed).group_column) == (None, "g")
+    assert (gf.solve(mixed).origin.score_column, gf.solve(mixed).origin.group_column) == (None, "g")
 
 
 def test_groups_of_other_parts_have_no_group_columns():
@@ -135,8 +135,8 @@ def test_groups_of_other_parts_have_no_group_columns():
     frame = pl.DataFrame({"p": np.linspace(0, 1, 13), "y": [0, 1] * 6 + [1], "a": [g[0] for g in groups]})
     frame = frame.with_columns(b=pl.Series([g[1] for g in groups]))
     sketch = gf.Sketch(bins=64).update_table(frame, score="p", label="y", group=["a", "b"])
-    assert gf.solve(sketch.pooled(min_rows=3), evidence=0).group_column is None
-    assert gf.solve(sketch, min_rows=3, evidence=0).group_column == "a,b"
+    assert gf.solve(sketch.pooled(min_rows=3), evidence=0).origin.group_column is None
+    assert gf.solve(sketch, min_rows=3, evidence=0).origin.group_column == "a,b"
 
 
 def test_a_window_keeps_names():

@@ -47,7 +47,12 @@ def test_rows_that_are_decided_have_the_error_the_rates_and_the_gaps_of_the_resu
     score, label, sex, segment = people()
     sketch = gf.Sketch.from_rows(score, label, [sex, segment], bins=64)
     result = gf.solve(sketch, limits=LIMITS, **BY)
-    assert (result.verdict, result.fair_between, result.decide_by, result.monotone) == ("optimal", (0,), (1,), False)
+    assert (result.verdict, result.question.fair_between, result.question.columns, result.question.monotone) == (
+        "optimal",
+        (0,),
+        (1,),
+        False,
+    )
     accepted = result.decider()(score, segment)
     assert (accepted != label).mean() == pytest.approx(result.error, abs=1e-12)
     rates = {name: rates_of(accepted[sex == name], label[sex == name]) for name in ("F", "M")}
@@ -57,8 +62,8 @@ def test_rows_that_are_decided_have_the_error_the_rates_and_the_gaps_of_the_resu
     gap = max(abs(np.subtract(*pair)) for pair in zip(*rates.values(), strict=True))
     assert result.gaps["equalized_odds"] == pytest.approx(gap)
     assert gap <= 0.05 + 1e-12
-    assert list(result.thresholds) == list(result.segment_rates) == [0, 1, 2]
-    for name, at in result.segment_rates.items():
+    assert list(result.thresholds) == list(result.rates.by_segment) == [0, 1, 2]
+    for name, at in result.rates.by_segment.items():
         one = segment == name
         assert (at.rows, at.selection_rate) == (one.sum(), pytest.approx(accepted[one].mean()))
     assert "segment" in str(result)
@@ -106,7 +111,7 @@ def test_repeats_are_rows_and_weights_keep_the_thresholds(backend):
     assert half.error == pytest.approx(expected.error, abs=1e-12)
     assert half.thresholds == expected.thresholds
     assert sum(at.rows for at in half.rates.values()) == half.n_rows == 400
-    assert sum(at.rows for at in half.segment_rates.values()) == 400
+    assert sum(at.rows for at in half.rates.by_segment.values()) == 400
     half.check(halves)
     assert gf.solve(plain, **BY).error <= expected.error
 
@@ -118,7 +123,7 @@ def test_monotone_thresholds_rise_or_fall(backend, randomize):
     result = gf.solve(
         sketch, limits=LIMITS, randomize=randomize, **BY | {"decide_by": gf.Segments(column=1, monotone=True)}
     )
-    assert result.monotone
+    assert result.question.monotone
     if not randomize:
         steps = np.diff(list(result.thresholds.values()))
         assert np.all(steps >= 0) or np.all(steps <= 0)
@@ -162,7 +167,7 @@ def test_the_same_columns_are_todays_answer_to_the_last_bit(backend, seed, rando
     asked = {"limits": LIMITS, "randomize": randomize}
     here = gf.solve(both, fair_between=0, decide_by=[0], **asked)
     assert here == gf.solve(alone, **asked)
-    assert here.sketch_digest == both.digest()
+    assert here.origin.digest == both.digest()
 
 
 @settings(max_examples=12)
@@ -180,7 +185,7 @@ def test_todays_options_go_with_todays_questions(backend):
     asked = {"limits": {"equalized_odds": 0.2}, "confidence": 0.9}
     here, there = gf.solve(both, fair_between=0, decide_by=0, **asked), gf.solve(alone, **asked)
     assert here == there
-    assert here.promise.plain.sketch_digest == both.digest()
+    assert here.promise.plain.origin.digest == both.digest()
 
 
 # ----------------------------------------------------------------------------------------------------------------- laws
@@ -222,15 +227,15 @@ def test_columns_have_names_and_may_be_several(backend):
     table = pl.DataFrame({"p": score, "y": label, "sex": sex, "segment": segment, "region": region})
     sketch = gf.Sketch(bins=64).update_table(table, score="p", label="y", group=["sex", "segment", "region"])
     result = gf.solve(sketch, limits=LIMITS, fair_between="sex", decide_by=["region", "segment"])
-    assert (result.fair_between, result.decide_by) == (("sex",), ("region", "segment"))
-    assert result.group_column == "region,segment"
+    assert (result.question.fair_between, result.question.columns) == (("sex",), ("region", "segment"))
+    assert result.origin.group_column == "region,segment"
     assert set(result.thresholds) == {(r, s) for r in "ns" for s in range(3)}
     assert set(result.rates) == {"F", "M"}
     several = gf.solve(sketch, limits={"equalized_odds": 0.2}, fair_between=["sex", "region"], decide_by="segment")
     assert set(several.rates) == {(s, r) for s in "FM" for r in "ns"}
-    assert several.group_column == "segment"
+    assert several.origin.group_column == "segment"
     same = gf.solve(sketch, limits=LIMITS, fair_between="sex", decide_by="sex")
-    assert (same.group_column, same.decide_by) == ("sex", None)
+    assert (same.origin.group_column, same.question.columns) == ("sex", None)
     result.check(sketch)
 
 

@@ -209,8 +209,8 @@ def test_pooled_groups_share_a_threshold_and_all_groups_are_told(backend):
     assert result.groups == tuple(sorted(sketch.groups))
     assert all(result.thresholds[g] == inner.thresholds["other" if g in small else g] for g in result.groups)
     assert (result.error, result.gaps, result.loss) == (inner.error, inner.gaps, inner.loss)
-    assert result.sketch_digest == sketch.digest()
-    assert result.min_rows == 100
+    assert result.origin.digest == sketch.digest()
+    assert result.question.min_rows == 100
     assert texts(result)[0].startswith("pooled, having fewer than 100 rows: (0, 'abroad'), (0, 'isles'), (1, 'abroad')")
     audit = gf.audit(result, sketch)
     for g in result.groups:
@@ -272,7 +272,7 @@ def test_nothing_to_pool_changes_nothing(backend):
     sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups, bins=128)
     plain, pooled = gf.solve(sketch, limits=LIMITS), gf.solve(sketch, limits=LIMITS, min_rows=10)
     assert str(plain) == str(pooled)
-    assert (plain.min_rows, pooled.min_rows) == (0, 10)
+    assert (plain.question.min_rows, pooled.question.min_rows) == (0, 10)
 
 
 @pytest.mark.parametrize(

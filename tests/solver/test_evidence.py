@@ -68,9 +68,9 @@ def test_the_answer_is_the_optimum_or_the_unified_threshold(backend, seed, n_gro
         assert result.verdict == best.verdict
         assert result.evidence.z is None or result.evidence.z > result.evidence.needed
         return
-    assert set(result.thresholds.values()) == {result.default_threshold}
+    assert set(result.thresholds.values()) == {result.thresholds.default}
     assert (result.error, result.cost) == (result.before_error, result.before_cost)
-    assert result.gaps == pytest.approx(result.before_gaps)
+    assert result.gaps == pytest.approx(result.gaps.before)
     assert result.meets_limits
     assert result.evidence.cost == best.cost <= result.cost + 1e-12
     assert result.evidence.z <= result.evidence.needed
@@ -90,7 +90,7 @@ def test_z_is_that_of_the_rows(backend, asked):
     n = np.bincount(rows[1])
     question = Question.of(objective=asked.get("objective", "error"))
     prices = (1 / n[0], 1 / n[1]) if question.balanced else question.costs
-    assert result.evidence.z == pytest.approx(z_of_rows(rows, best, best.default_threshold, prices))
+    assert result.evidence.z == pytest.approx(z_of_rows(rows, best, best.thresholds.default, prices))
     assert result.evidence.needed == pytest.approx(1.1 * math.sqrt(3) - 0.2 + 0.5 * NormalDist().inv_cdf(0.95))
 
 
@@ -141,7 +141,7 @@ def test_groups_that_differ_get_their_own(backend):
     assert same_answer(result, gf.solve(sketch, evidence=0))
     assert result.evidence.z > 5
     strict = gf.solve(sketch, limits=ODDS)  # which the unified threshold misses
-    assert strict.before_gaps["equalized_odds"] > 0.05
+    assert strict.gaps.before["equalized_odds"] > 0.05
     assert same_answer(strict, gf.solve(sketch, limits=ODDS, evidence=0))
     assert strict.evidence == gf.results.Evidence(0.95)
 
@@ -178,7 +178,7 @@ def test_a_group_without_positives_is_compared_by_its_negatives(backend):
     sketch = gf.Sketch.from_rows(*rows)
     best, result = gf.solve(sketch, evidence=0), gf.solve(sketch)
     assert result.verdict == "optimal"  # all its rows are rejected: it does differ
-    assert result.evidence.z == pytest.approx(z_of_rows(rows, best, best.default_threshold))
+    assert result.evidence.z == pytest.approx(z_of_rows(rows, best, best.thresholds.default))
 
 
 @pytest.mark.parametrize("weight", [0.375, 2.5, 10])
@@ -211,7 +211,7 @@ def test_z_of_weighted_rows_has_the_squares_of_those_between_the_thresholds(back
     prices = question.costs
     if question.balanced:
         prices = tuple(1 / weights[labels == label].sum() for label in (0, 1))
-    exact = z_of_rows(rows, best, best.default_threshold, prices, weights)
+    exact = z_of_rows(rows, best, best.thresholds.default, prices, weights)
     assert result.evidence.z == pytest.approx(exact, rel=1e-4)  # weights are rounded to multiples of 2**-20
 
 
@@ -222,7 +222,7 @@ def test_z_of_weighted_segments_is_that_of_the_rows(backend):
     sketch = gf.Sketch.from_rows(scores, labels, [groups, segments], bins=64, weights=weights)
     by = {"limits": {"equalized_odds": 0.3}, "fair_between": 0, "decide_by": 1}
     best, result = (gf.solve(sketch, **by, evidence=level) for level in (0, 0.95))
-    exact = z_of_rows(rows, best, best.default_threshold, weights=weights)
+    exact = z_of_rows(rows, best, best.thresholds.default, weights=weights)
     assert result.evidence.z == pytest.approx(exact, rel=1e-4)
 
 
@@ -235,9 +235,9 @@ def test_segments_get_one_threshold_without_evidence(backend, asked):
     limits = {"equalized_odds": 0.2}
     best, result = gf.solve(sketch, limits=limits, **by, evidence=0), gf.solve(sketch, limits=limits, **by)
     assert result.verdict == "unified"
-    assert set(result.thresholds.values()) == {result.default_threshold}
-    assert result.gaps == pytest.approx(result.before_gaps)
-    assert result.evidence.z == pytest.approx(z_of_rows((scores, labels, segments), best, best.default_threshold))
+    assert set(result.thresholds.values()) == {result.thresholds.default}
+    assert result.gaps == pytest.approx(result.gaps.before)
+    assert result.evidence.z == pytest.approx(z_of_rows((scores, labels, segments), best, best.thresholds.default))
     assert "thresholds by segment have" in result.message
     result.check(sketch)
     assert gf.Result.from_json(result.to_json()) == result
@@ -297,7 +297,7 @@ def test_small_groups_may_be_pooled(backend):
     sketch = gf.Sketch.from_rows(scores, labels, groups)
     result = gf.solve(sketch, min_rows=100)
     assert result.verdict == "unified"
-    assert set(result.thresholds.values()) == {result.default_threshold}
+    assert set(result.thresholds.values()) == {result.thresholds.default}
     assert set(result.thresholds) == {0, 1, 2}
 
 
@@ -362,19 +362,19 @@ def test_saved_results_have_it(backend):
 
 def test_without_a_limit_a_note_says_which_gap_is_wider(backend):
     result = gf.solve(gf.Sketch.from_rows(*people()), evidence=0)
-    wider = {name: gap - result.before_gaps[name] for name, gap in result.gaps.items()}
+    wider = {name: gap - result.gaps.before[name] for name, gap in result.gaps.items()}
     [note] = [note for note in texts(result) if note.startswith("no limit was asked for")]
     name = note.split("the ")[1].split(" gap")[0]
     assert wider[name] > 0
     assert f"{result.gaps[name]:.4f}" in note
-    assert f"{result.before_gaps[name]:.4f}" in note
+    assert f"{result.gaps.before[name]:.4f}" in note
     assert f"note: {note}" in str(result)
 
 
 def test_an_asked_gap_that_is_wider_has_a_note(backend):
     sketch = gf.Sketch.from_rows(*people())
     result = gf.solve(sketch, limits={"equalized_odds": 0.1, "disparate_impact": 0.5}, evidence=0)
-    before, after = result.before_gaps, result.gaps
+    before, after = result.gaps.before, result.gaps
     assert after["equalized_odds"] > before["equalized_odds"]
     where = "at the best unified threshold"
     gaps = [f"{gap['equalized_odds']:.4f}" for gap in (after, before)]
@@ -408,7 +408,7 @@ def test_promised_thresholds_have_the_note_once(backend):
     result = gf.solve(sketch, limits={"equalized_odds": 0.1}, confidence=0.9, evidence=0)
     assert result.verdict == "promised"
     assert len(result.notes) == len(set(result.notes))
-    wider = result.gaps["equalized_odds"] > result.before_gaps["equalized_odds"]
+    wider = result.gaps["equalized_odds"] > result.gaps.before["equalized_odds"]
     assert wider == any("wider" in note for note in texts(result))
     assert result.promise.plain == gf.solve(sketch, limits={"equalized_odds": 0.1}, evidence=0)
 

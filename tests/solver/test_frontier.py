@@ -147,7 +147,7 @@ def test_points_of_penalties_say_what_solve_says(backend, four_groups, monkeypat
         if nodes > 3:
             assert point.loss == pytest.approx(single.loss, rel=1e-12)
         assert point.lower_bound == pytest.approx(single.lower_bound, rel=1e-12)
-        assert point.penalties == {criterion: penalty}
+        assert point.question.penalties == {criterion: penalty}
 
 
 def test_points_on_smooth_densities_say_what_solve_says(backend, four_groups, monkeypatch):

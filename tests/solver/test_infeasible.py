@@ -120,7 +120,7 @@ def test_smooth_densities_too(backend, unified):
     assert result.verdict == "infeasible"
     missed = max(result.gaps[name] for name in limits)
     assert missed <= slack_of(result) + 1e-9
-    assert missed < max(result.before_gaps[name] for name in limits)
+    assert missed < max(result.gaps.before[name] for name in limits)
 
 
 # --------------------------------------------------------------------------------------------- a search that is cut off

@@ -81,7 +81,7 @@ def test_alternating_reports_what_it_is(sketch, cells, penalties):
         result = gf.solve(sketch, penalties=penalties, density=cells, method="alternating")
     best = gf.solve(sketch, penalties=penalties, density=cells)
     assert result.optimality_gap == pytest.approx(max(result.loss - best.loss, 0), abs=1e-15)
-    assert list(result.trace) == sorted(result.trace, reverse=True)
+    assert list(result.proof.trace) == sorted(result.proof.trace, reverse=True)
     assert (result.verdict == "not_converged") == any(w.category is gf.errors.NotConvergedWarning for w in told)
     if result.verdict == "converged":
         at = np.array(list(result.thresholds.values()))

@@ -54,7 +54,7 @@ def test_saved_and_loaded_is_the_same(sketch, tmp_path):
         result.save(path)
         again = gf.Result.load(path)
         assert again == result
-        assert again.sketch_digest == result.sketch_digest
+        assert again.origin.digest == result.origin.digest
         assert list(again.thresholds) == list(result.thresholds)
         assert [type(k) for k in again.thresholds] == [type(k) for k in result.thresholds]
         assert str(again) == str(result)
@@ -84,7 +84,7 @@ def test_digest_is_of_the_sketch_that_was_solved(sketch):
     before = sketch.digest()
     result = gf.solve(sketch)
     sketch.update([0.0], [1], [0])
-    assert result.sketch_digest == before
+    assert result.origin.digest == before
 
 
 def test_result_cannot_be_changed(sketch):

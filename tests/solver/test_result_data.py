@@ -102,10 +102,10 @@ def test_a_second_solve_takes_the_digest_that_the_sketch_remembers(backend, monk
     sketch = sketch_for({})
     first = gf.solve(sketch, limits={"equalized_odds": 0.02})
     monkeypatch.setattr("gstar_fast._sketch.view.digest_of", None)  # nothing may ask for it
-    assert gf.solve(sketch, limits={"equalized_odds": 0.05}).sketch_digest == first.sketch_digest
+    assert gf.solve(sketch, limits={"equalized_odds": 0.05}).origin.digest == first.origin.digest
     monkeypatch.undo()
     sketch.update([0.5], [1], [0])
-    assert gf.solve(sketch).sketch_digest == sketch.digest() != first.sketch_digest
+    assert gf.solve(sketch).origin.digest == sketch.digest() != first.origin.digest
 
 
 # ----------------------------------------------------------------------------------------------------------- frontiers
@@ -136,5 +136,5 @@ def test_a_frontier_is_data_and_outlives_its_sketch(name):
     again = pickle.loads(pickle.dumps(found))
     assert [again.result(i) for i in range(len(again))] == before
     assert again.at(error=(found.errors[0] + found.errors[-1]) / 2) == inside
-    assert {result.sketch_digest for result in before} == {digest}
+    assert {result.origin.digest for result in before} == {digest}
     assert len(pickle.dumps(found)) < 200_000  # the points, not the counts

@@ -138,7 +138,7 @@ def test_one_segment_for_each_group_has_points_of_the_groups_frontier():
     assert np.array_equal(same.gaps, whole.gaps)
     assert np.array_equal(same.thresholds, whole.thresholds)
     assert same.lower_bounds is None
-    assert same.result(0).sketch_digest == sketch.digest()
+    assert same.result(0).origin.digest == sketch.digest()
 
 
 def test_what_does_not_go_together_is_refused():

@@ -37,15 +37,15 @@ def counted(seed=0, cut=CUT, **options):
 def test_thresholds_are_monotone_by_default_where_segments_were_cut(backend):
     sketch = counted()
     plain, cut = gf.solve(sketch, **BY), gf.solve(sketch, **BY | {"decide_by": CUT.of(1)})
-    assert (plain.monotone, plain.cuts) == (False, None)
-    assert (cut.monotone, cut.cuts) == (True, CUT.cuts)
+    assert (plain.question.monotone, plain.question.cuts) == (False, None)
+    assert (cut.question.monotone, cut.question.cuts) == (True, CUT.question.cuts)
     steps = np.diff(list(cut.thresholds.values()))
     assert (steps >= 0).all() or (steps <= 0).all()
     assert cut.thresholds == gf.solve(sketch, **BY | {"decide_by": gf.Segments(column=1, monotone=True)}).thresholds
     free = gf.solve(sketch, **BY | {"decide_by": replace(CUT.of(1), monotone=False)})
-    assert (free.monotone, free.thresholds) == (False, plain.thresholds)
+    assert (free.question.monotone, free.thresholds) == (False, plain.thresholds)
     not_meant = gf.Segments(CUT.cuts, monotone=False)
-    assert gf.solve(sketch, **BY | {"decide_by": not_meant.of(1)}).monotone is False
+    assert gf.solve(sketch, **BY | {"decide_by": not_meant.of(1)}).question.monotone is False
     cut.check(sketch)
 
 
@@ -59,7 +59,7 @@ def test_one_file_is_enough_to_decide(backend, seed, randomize):
     assert again == result
     assert str(again) == str(result)
     assert "segments are cut at 0.3000, 0.5000, 0.7000" in str(result)
-    assert again.group_column is None  # of q nobody knows the column
+    assert again.origin.group_column is None  # of q nobody knows the column
     keys = {"keys": np.arange(300)} if randomize else {}
     decisions = result._decider()(score, q, **keys)
     for decider in (gf.Decider.from_json(result.to_json()), pickle.loads(pickle.dumps(result))._decider()):
@@ -109,10 +109,14 @@ def test_promises_and_points_of_a_frontier_keep_the_cut_points():
     promised = gf.solve(sketch, confidence=0.9, limits={"equalized_odds": 0.3}, **asked)
     assert promised.promise is not None
     again = gf.Result.from_json(promised.to_json())
-    assert (again.cuts, again.promise.plain.cuts, again.monotone) == (CUT.cuts, CUT.cuts, True)
+    assert (again.question.cuts, again.promise.plain.question.cuts, again.question.monotone) == (
+        CUT.question.cuts,
+        CUT.question.cuts,
+        True,
+    )
     found = gf.frontier(sketch, "equalized_odds", **asked)
     point = found.result(-1)
-    assert (point.cuts, point.monotone) == (CUT.cuts, True)
+    assert (point.question.cuts, point.question.monotone) == (CUT.question.cuts, True)
     threshold = point.thresholds[1]
     assert [point.decider().one(score, 0.4) for score in (threshold, threshold - 1)] == [True, False]
     with pytest.raises(ValueError, match="decide_by needs fair_between too"):

@@ -78,7 +78,7 @@ def test_unified_equals_brute_force(backend):
             assert result.verdict == "infeasible"
             continue
         assert set(result.thresholds.values()) == {rows.candidates[rows.names[0]][expected[2][0]]}
-        assert result.unified
+        assert result.question.unified
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def test_penalties_of_a_hundred_groups_are_proven(fast_backend, penalty):
     """Targets and tangents prove it in hundreds of nodes, where the first bound left a gap after twenty thousand."""
     result = gf.solve(hundred_groups(4_000), penalties={"equalized_odds": penalty})
     assert result.verdict == "optimal"
-    assert result.iterations < 2_000
+    assert result.proof.iterations < 2_000
 
 
 def test_a_search_ends_after_a_number_of_nodes(backend, monkeypatch):
@@ -72,7 +72,7 @@ def test_a_search_ends_after_a_number_of_nodes(backend, monkeypatch):
     sketch = hundred_groups(4_000)
     result = gf.solve(sketch, penalties={"equalized_odds": 1.0})
     assert result.verdict == "not_converged"
-    assert result.iterations == 100
+    assert result.proof.iterations == 100
     assert 0 < result.lower_bound < result.loss < gf.solve(sketch).loss + 0.1
     assert result.optimality_gap < 0.05 * result.loss
     assert "the search was ended after 100 boxes" in result.message
@@ -89,12 +89,12 @@ def test_nodes_with_many_candidates_count_as_several(backend, monkeypatch):
     asked = {"equalized_odds": 10.0, "demographic_parity": 3.0, "accuracy_parity": 5.0}
     result = gf.solve(sketch, penalties=asked)
     assert result.verdict == "not_converged"
-    assert 5 < result.iterations < 50
+    assert 5 < result.proof.iterations < 50
     assert 0 < result.lower_bound < result.loss
     with gf.use_backend("numpy"):
         again = gf.solve(sketch, penalties=asked)
     assert (again.thresholds, again.lower_bound) == (result.thresholds, result.lower_bound)
-    assert again.iterations == result.iterations
+    assert again.proof.iterations == result.proof.iterations
 
 
 def test_max_seconds_ends_a_search(backend):

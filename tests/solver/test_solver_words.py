@@ -142,7 +142,7 @@ def test_infeasible_says_how_far(backend):
     result = gf.solve(sketch, limits={"accuracy_parity": 0.1})
     assert result.verdict == "infeasible"
     assert "0.15" in result.message
-    assert set(result.thresholds.values()) == {result.default_threshold}
+    assert set(result.thresholds.values()) == {result.thresholds.default}
 
 
 def test_tuple_and_mixed_names(backend):

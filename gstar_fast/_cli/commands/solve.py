@@ -53,7 +53,11 @@ def _why_not(result: gf.Result) -> str | None:
     if result.meets_limits:
         return None
     cannot = "cannot be met" if result.verdict == "infeasible" else "are not met"
-    why = result.message if result.slack is None else f"they could be if each were {result.slack.each:g} looser"
+    why = (
+        result.message
+        if result.proof.slack is None
+        else f"they could be if each were {result.proof.slack.each:g} looser"
+    )
     return f"the limits {cannot}: {why}"
 
 

@@ -1,69 +1,149 @@
-"""A result as JSON, and back."""
+"""A result as JSON, and back.
+
+A saved result is saved thresholds with more members; `schemas/result.json` describes them for other tools. What decides
+is read by `_decide/document.py`, the rest here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from gstar_fast._base.json import bad_document, decode_number, encode_name, encode_number
-from gstar_fast._base.names import Name
+from gstar_fast._base.json import bad_document, decode_name, decode_number, encode_name, encode_number
+from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct
 from gstar_fast._criteria import CRITERION
 from gstar_fast._decide import document
-from gstar_fast._solver.answer.parts import Evidence, Note, Point, Promise, RowsNeeded, Slack
-from gstar_fast._solver.answer.proof import Proof
-from gstar_fast._solver.answer.result import GroupRates, Result
-from gstar_fast._solver.answer.words import is_weighted
-
-Part = TypeVar("Part")
-
-_NUMBERS = ("error", "loss", "lower_bound", "optimality_gap", "n_rows")
-_PLAIN = (
-    *("verdict", "message", "method", "density", "iterations"),
-    *("balanced", "unified", "score_column", "group_column"),
+from gstar_fast._decide.members import (
+    ANYTHING,
+    COUNT,
+    LIST,
+    NULL,
+    NUMBER,
+    OBJECT,
+    OF_GROUP,
+    OF_THRESHOLDS,
+    SWITCH,
+    TEXT,
+    THRESHOLD,
+    Member,
+    check_members,
+    check_parts,
+    word,
 )
+from gstar_fast._question.question import Question
+from gstar_fast._solver.answer.parts import (
+    Evidence,
+    Gaps,
+    GroupRates,
+    GroupThresholds,
+    Held,
+    Note,
+    Origin,
+    Point,
+    Promise,
+    Proof,
+    Rates,
+    RowsNeeded,
+    Slack,
+)
+from gstar_fast._solver.answer.proof import Steps
+from gstar_fast._solver.answer.result import Result
+
+Saved = TypeVar("Saved")
+
+VERDICTS: Final = ("optimal", "converged", "not_converged", "infeasible", "unified", "promised", "unpromised")
+_NUMBERS: Final = ("error", "loss", "lower_bound", "n_rows")
+_RATES: Final = tuple(one.name for one in fields(GroupRates))
+_NUMBER_OR_NULL: Final = NUMBER | NULL
+OF_RATES: Final = {name: Member(NUMBER if name == "rows" else _NUMBER_OR_NULL) for name in _RATES}
+_OF_PLAIN = {
+    **OF_THRESHOLDS,
+    "default_threshold": Member(THRESHOLD),
+    **dict.fromkeys(("sketch_digest", "score_column", "group_column"), Member(TEXT | NULL)),
+    "unified": Member(SWITCH),
+    "question": Member(OBJECT),
+    "verdict": Member(word(*VERDICTS)),
+    "message": Member(TEXT),
+    "iterations": Member(COUNT),
+    **dict.fromkeys(_NUMBERS, Member(THRESHOLD)),
+    **dict.fromkeys(("gaps", "before"), Member(OBJECT)),
+    **dict.fromkeys(("held", "notes"), Member(LIST)),
+    "cost": Member(NUMBER, required=False),
+    "trace": Member(LIST, required=False),
+    "protected": Member(LIST, required=False),
+    **dict.fromkeys(("evidence", "slack", "point"), Member(OBJECT, required=False)),
+    "proof": Member(LIST | NULL, required=False),  # read by `Result.check`
+}
+del _OF_PLAIN["checksum"]
+OF_RESULT: Final = {**_OF_PLAIN, "checksum": Member(TEXT), "promise": Member(OBJECT, required=False)}
+_OF_BEFORE: Final = {
+    "error": Member(NUMBER),
+    "cost": Member(NUMBER, required=False),
+    "gaps": Member(OBJECT),
+    "rates": Member(LIST),
+}
+_OF_HELD: Final = {name: Member(_NUMBER_OR_NULL) for name in ("reached", "before")}
+_OF_NOTE: Final = {"code": Member(TEXT), "text": Member(TEXT), "fields": Member(OBJECT)}
+_OF_SLACK: Final = {"each": Member(NUMBER), "least": Member(SWITCH)}
+_OF_POINT: Final = {"criterion": Member(TEXT), "number": Member(COUNT), "of": Member(COUNT), "between": Member(SWITCH)}
+_OF_EVIDENCE: Final = {"level": Member(NUMBER), **dict.fromkeys(("cost", "z", "needed"), Member(_NUMBER_OR_NULL))}
+_OF_PROMISE: Final = {
+    **dict.fromkeys(("confidence", "chance", "cost", "plain_chance"), Member(NUMBER)),
+    **dict.fromkeys(("upper", "plain"), Member(OBJECT)),
+    "rows_needed": Member(OBJECT | NULL),
+}
+_OF_ROWS_NEEDED: Final = {
+    **dict.fromkeys(("times", "rows"), Member(_NUMBER_OR_NULL)),
+    **dict.fromkeys(("by_group", "too_small"), Member(LIST)),
+}
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
 
 
 def content_of(r: Result) -> dict[str, object]:
     """What a document says of a result, before it is sealed."""
+    by_segment, before, proof, origin = r.rates.by_segment, r.rates.before or r.rates, r.proof, r.origin
 
     def paid(cost: float) -> dict[str, object]:  # the error rate says it where errors have no prices
-        return {"cost": cost} if is_weighted(r) else {}
+        return {"cost": cost} if r.question.weighted else {}
 
+    optional = {
+        "cuts": None if r.question.cuts is None else list(r.question.cuts),
+        "protected": by_segment and [{"name": encode_name(name), **vars(at)} for name, at in r.rates.items()],
+        "trace": [encode_number(x) for x in proof.trace] or None,
+        "slack": proof.slack and vars(proof.slack),
+        "point": origin.point and vars(origin.point),
+        "promise": r.promise and _promise_content(r.promise),
+        "evidence": r.evidence and vars(r.evidence),
+        "proof": proof.steps and proof.steps.content,
+    }
     return {
         "format": document.RESULT_FORMAT,
         "version": document.VERSION,
-        **{name: getattr(r, name) for name in _PLAIN},
+        "question": r.question.to_dict(),
+        "verdict": proof.verdict,
+        "message": proof.message,
+        "iterations": proof.iterations,
         **{name: encode_number(getattr(r, name)) for name in _NUMBERS},
         **paid(r.cost),
-        "sketch_digest": r.sketch_digest,
-        "limits": dict(r.limits),
-        "penalties": dict(r.penalties),
-        "costs": list(r.costs),
-        "min_rows": r.min_rows,
-        "groups": document.encode_groups(r.thresholds, r.mixtures, lambda k: vars((r.segment_rates or r.rates)[k])),
+        "unified": r.question.unified,
+        "sketch_digest": origin.digest,
+        "score_column": origin.score_column,
+        "group_column": origin.group_column,
+        "groups": document.encode_groups(r.thresholds, r.mixtures, lambda k: vars((by_segment or r.rates)[k])),
+        "default_threshold": encode_number(r.thresholds.default),
         "gaps": dict(r.gaps),
-        "default_threshold": encode_number(r.default_threshold),
-        "before": {"error": r.before_error, **paid(r.before_cost), "gaps": dict(r.before_gaps)},
+        "held": [{"reached": one.reached, "before": one.before} for one in r.gaps.held],
+        "before": {
+            "error": before.error,
+            **paid(before.cost),
+            "gaps": dict(r.gaps.before),
+            "rates": [vars(at) for at in before.values()],
+        },
         "notes": [note.to_dict() for note in r.notes],
-        "trace": [encode_number(x) for x in r.trace],
-        **document.encode_cuts(r.cuts),
-        **({} if r.slack is None else {"slack": vars(r.slack)}),
-        **({} if r.point is None else {"point": vars(r.point)}),
-        **({} if r.promise is None else {"promise": _promise_content(r.promise)}),
-        **({} if r.evidence is None else {"evidence": vars(r.evidence)}),
-        **({} if r.decide_by is None else {"roles": _roles_content(r)}),
-        **({} if r._proof is None else {"proof": r._proof.content}),
-    }
-
-
-def _roles_content(r: Result) -> dict[str, object]:
-    """What a document says of protected groups; its "groups" are segments then."""
-    return {
-        "fair_between": list(r.fair_between or ()),
-        "decide_by": list(r.decide_by or ()),
-        "monotone": r.monotone,
-        "protected": [{"name": encode_name(name), **vars(at)} for name, at in r.rates.items()],
+        **{name: value for name, value in optional.items() if value is not None},
     }
 
 
@@ -73,9 +153,8 @@ def _promise_content(p: Promise) -> dict[str, object]:
     return {
         **{name: getattr(p, name) for name in ("confidence", "chance", "cost", "plain_chance")},
         "upper": dict(p.upper),
-        "rows_needed": None
-        if needed is None
-        else {
+        "rows_needed": needed
+        and {
             "times": needed.times,
             "rows": needed.rows,
             "by_group": list(needed.by_group.values()),
@@ -85,97 +164,170 @@ def _promise_content(p: Promise) -> dict[str, object]:
     }
 
 
-def _promise_of(saved: document.Document, limits: Mapping[str, float]) -> Promise | None:
-    """The promise that a document has; its reader has checked every member."""
-    plain, content = saved.plain, saved.content.get("promise")
-    if plain is None or content is None:
-        return None
-    needed, names = content["rows_needed"], plain.protected or list(plain.thresholds.values)
-    confidence = float(content["confidence"])
-    return Promise(
-        confidence=confidence,
-        chance=float(content["chance"]),
-        upper=_by_criterion(content["upper"], "promise.upper"),
-        cost=float(content["cost"]),
-        plain=result_of(plain),
-        plain_chance=float(content["plain_chance"]),
-        rows_needed=None
-        if needed is None
-        else RowsNeeded(
-            times=_real(needed["times"]),
-            rows=_real(needed["rows"]),
-            by_group={name: _real(times) for name, times in zip(names, needed["by_group"], strict=True)},
-            too_small=tuple(names[k] for k in needed["too_small"]),
-            limits=limits,
-            confidence=confidence,
-        ),
-    )
+# ------------------------------------------------------------------------------------------------------------- reading
 
 
-def _evidence_of(saved: Mapping[str, float | None] | None) -> Evidence | None:
-    return None if saved is None else Evidence(**{name: _real(value) for name, value in saved.items()})
+def result_of(saved: document.Document, where: str = "") -> Result:
+    """The result that a document is; ValueError says what is wrong with it."""
+    try:
+        return _result(saved.content, OF_RESULT)
+    except (TypeError, ValueError) as error:
+        raise bad_document(f"{where}not a saved result: {error}") from None
 
 
-def _proof_of(saved: object) -> Proof | None:
-    return None if saved is None else Proof(saved=saved)
-
-
-def result_of(saved: document.Document) -> Result:
-    """The result that a document is; its reader has checked every member."""
-    content, found = saved.content, saved.thresholds
-    rates, roles = _rates_of(found.values, content["groups"]), content.get("roles")
-    more: dict[str, Any] = {}
-    if roles is not None:
-        more = {"fair_between": tuple(roles["fair_between"]), "decide_by": tuple(roles["decide_by"])}
-        more |= {"monotone": roles["monotone"], "segment_rates": rates}
-        rates = _rates_of(saved.protected, roles["protected"])
-    plain: dict[str, Any] = {name: content[name] for name in _PLAIN}
-    plain |= {name: decode_number(content[name]) for name in _NUMBERS}
+def _result(content: Mapping[str, Any], members: Mapping[str, Member]) -> Result:
+    check_members(content, members, "")
+    if content["format"] != document.RESULT_FORMAT:
+        raise bad_document(f"'format' is not {document.RESULT_FORMAT!r}")
+    document.check_version(content)
+    question, found = Question.from_dict(content["question"]), document.thresholds_in(content, is_result=True)
+    rates = _rates_of(list(found.values), content["groups"], "groups", OF_GROUP)
+    by_segment = None
+    if "protected" in content:
+        by_segment, names = rates, _protected(content["protected"])
+        rates = _rates_of(names, content["protected"], "protected", {"name": Member(ANYTHING)})
+    if (by_segment is not None) != question.by_segment or found.unified != question.unified:
+        raise bad_document("the question is not about these thresholds")
+    before = content["before"]
+    check_members(before, _OF_BEFORE, "before")
+    for at, one in (("it", content), ("before", before)):
+        if question.weighted and "cost" not in one:
+            raise bad_document(f"{at} lacks 'cost', and errors have prices or are balanced")
+    was = _rates_of(list(rates), before["rates"], "before.rates", {})
+    if len(content["held"]) != len(question.limits):
+        raise bad_document(f"held has {len(content['held'])} entries for {len(question.limits)} limits")
+    for i, one in enumerate(content["held"]):
+        check_members(one, _OF_HELD, f"held[{i}]")
+    for i, note in enumerate(content["notes"]):
+        check_members(note, _OF_NOTE, f"notes[{i}]")
+    trace = content.get("trace", [])
+    check_parts(trace, THRESHOLD, "trace")
+    error, proof = decode_number(content["error"]), content.get("proof")
     return Result(
-        thresholds=dict(found.values),
-        rates=rates,
-        mixtures=None if found.mixtures is None else dict(found.mixtures),
-        cuts=found.cuts,
-        gaps=_by_criterion(content["gaps"], "gaps"),
-        limits=_by_criterion(content["limits"], "limits"),
-        penalties=_by_criterion(content["penalties"], "penalties"),
-        costs=(float(content["costs"][0]), float(content["costs"][1])),
-        min_rows=float(content.get("min_rows", 0.0)),
-        default_threshold=decode_number(content["default_threshold"]),
-        cost=decode_number(content.get("cost", content["error"])),
-        before_error=float(content["before"]["error"]),
-        before_cost=decode_number(content["before"].get("cost", content["before"]["error"])),
-        before_gaps=_by_criterion(content["before"]["gaps"], "before.gaps"),
-        notes=tuple(map(Note.from_dict, content["notes"])),
-        slack=_part(Slack, content.get("slack")),
-        point=_part(Point, content.get("point")),
-        trace=tuple(decode_number(x) for x in content["trace"]),
-        sketch_digest=found.sketch_digest,
-        promise=_promise_of(saved, _by_criterion(content["limits"], "limits")),
-        evidence=_evidence_of(content.get("evidence")),
-        _proof=_proof_of(content.get("proof")),
-        **plain,
-        **more,
+        question,
+        GroupThresholds(found.values, decode_number(content["default_threshold"]), _mixtures(found.mixtures)),
+        Rates(
+            rates,
+            error,
+            float(content.get("cost", error)),
+            Rates(was, float(before["error"]), float(before.get("cost", before["error"]))),
+            by_segment,
+        ),
+        Gaps(
+            _by_criterion(content["gaps"], "gaps"),
+            _by_criterion(before["gaps"], "before.gaps"),
+            tuple(
+                Held(limit, real(one["reached"]), real(one["before"]))
+                for limit, one in zip(question.limits, content["held"], strict=True)
+            ),
+        ),
+        Proof(
+            content["verdict"],
+            content["message"],
+            decode_number(content["loss"]),
+            decode_number(content["lower_bound"]),
+            content["iterations"],
+            _part(Slack, content.get("slack"), _OF_SLACK, "slack"),
+            tuple(map(decode_number, trace)),
+            None if proof is None else Steps(saved=proof),
+        ),
+        Origin(
+            decode_number(content["n_rows"]),
+            found.sketch_digest,
+            found.score_column,
+            found.group_column,
+            _part(Point, content.get("point"), _OF_POINT, "point"),
+        ),
+        tuple(map(Note.from_dict, content["notes"])),
+        None
+        if "promise" not in content
+        else _promise_of(content["promise"], question, list(found.values), list(rates)),
+        _part(Evidence, content.get("evidence"), _OF_EVIDENCE, "evidence"),
     )
 
 
-def _part(kind: type[Part], saved: Mapping[str, Any] | None) -> Part | None:
-    return None if saved is None else kind(**saved)
+def _promise_of(saved: Mapping[str, Any], question: Question, own: list[Name], compared: list[Name]) -> Promise:
+    """The promise of a result, and the result inside it, which is one for the same groups."""
+    check_members(saved, _OF_PROMISE, "promise")
+    try:
+        plain = _result(saved["plain"], _OF_PLAIN)
+    except (TypeError, ValueError) as error:
+        raise bad_document(f"promise.plain: {error}") from None
+    if repr(list(plain.thresholds)) != repr(own) or repr(list(plain.rates)) != repr(compared):
+        raise bad_document("promise.plain has other groups")  # as text: True and 1 are equal, but not the same name
+    numbers = {name: float(saved[name]) for name in ("confidence", "chance", "cost", "plain_chance")}
+    upper = _by_criterion(saved["upper"], "promise.upper")
+    return Promise(
+        **numbers, upper=upper, plain=plain, rows_needed=_needed_of(saved["rows_needed"], question, compared)
+    )
 
 
-def _rates_of(names: Iterable[Name], entries: list[Any]) -> dict[Name, GroupRates]:
-    keys = [key.name for key in fields(GroupRates)]
-    read = (GroupRates(**{key: _real(entry[key]) for key in keys}) for entry in entries)
-    return dict(zip(names, read, strict=True))
+def _needed_of(saved: Mapping[str, Any] | None, question: Question, compared: list[Name]) -> RowsNeeded | None:
+    if saved is None:
+        return None
+    where = "promise.rows_needed"
+    check_members(saved, _OF_ROWS_NEEDED, where)
+    by_group, too_small = saved["by_group"], saved["too_small"]
+    check_parts(by_group, NUMBER | NULL, f"{where}.by_group")
+    check_parts(too_small, COUNT, f"{where}.too_small")
+    if len(by_group) != len(compared):
+        raise bad_document(f"{where}.by_group has {len(by_group)} entries for {len(compared)} groups")
+    if any(position >= len(compared) for position in too_small):
+        raise bad_document(f"{where}.too_small has a position outside the {len(compared)} groups")
+    return RowsNeeded(
+        real(saved["times"]),
+        real(saved["rows"]),
+        dict(zip(compared, map(real, by_group), strict=True)),
+        tuple(compared[k] for k in too_small),
+        question.asked_limits,
+        question.confidence or 0.95,
+    )
 
 
-def _real(value: float | None) -> Any:
+def _part(kind: Callable[..., Saved], saved: Any, members: Mapping[str, Member], where: str) -> Saved | None:
+    """A part of a result from its members; None where there is none."""
+    if saved is None:
+        return None
+    check_members(saved, members, where)
+    numbers = {name for name, member in members.items() if member.kind in (NUMBER, _NUMBER_OR_NULL)}
+    return kind(**{name: real(value) if name in numbers else value for name, value in saved.items()})
+
+
+def _protected(entries: list[Any]) -> list[Name]:
+    """Names of protected groups, which differ."""
+    names = [
+        decode_name(entry.get("name") if isinstance(entry, dict) else None, f"protected[{i}].name")
+        for i, entry in enumerate(entries)
+    ]
+    if not 0 < len(names) <= MOST_GROUPS:
+        raise bad_document(f"protected must have 1 to {MOST_GROUPS} groups; got {len(names)}")
+    if len(set(map(repr, names))) < len(names):
+        raise bad_document("protected repeats a name")
+    check_distinct(names)
+    return names
+
+
+def _rates_of(names: list[Name], entries: list[Any], where: str, more: Mapping[str, Member]) -> dict[Name, GroupRates]:
+    """Rates by name; entries may have `more` members."""
+    if len(entries) != len(names):
+        raise bad_document(f"{where} has {len(entries)} entries for {len(names)} groups")
+    for i, entry in enumerate(entries):
+        check_members(entry, {**OF_RATES, **more}, f"{where}[{i}]")
+    return {name: GroupRates(*(real(entry[key]) for key in _RATES)) for name, entry in zip(names, entries, strict=True)}
+
+
+def _mixtures(found: Mapping[Name, Any] | None) -> dict[Name, Any] | None:
+    return None if found is None else dict(found)
+
+
+def real(value: float | None) -> Any:
     """A number of JSON, where 1.0 may have been written as 1."""
     return None if value is None else float(value)
 
 
-def _by_criterion(values: Mapping[str, float], where: str) -> dict[str, float]:
-    for name in values:
+def _by_criterion(values: Mapping[str, object], where: str) -> dict[str, float]:
+    for name, value in values.items():
         if name not in CRITERION:
-            raise bad_document(f"not a saved result: {where} has {name!r}; there are {', '.join(CRITERION)}")
-    return {name: float(value) for name, value in values.items()}
+            raise bad_document(f"{where} has {name!r}; there are {', '.join(CRITERION)}")
+        NUMBER.check(value, f"{where}.{name}")
+    return {name: float(value) for name, value in values.items()}  # type: ignore[arg-type]

@@ -1,24 +1,113 @@
-"""Parts of a result: what to mind, how far limits are out of reach, evidence, promises."""
+"""Parts of a result: thresholds, rates and gaps with what belongs to them, proof, origin, notes, evidence, promises."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gstar_fast._backends.interface import SketchCore
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import aligned, first_few, printable_name, row_count, short_number
+from gstar_fast._base.thresholds import Mixture
 from gstar_fast._base.warn import warn
+from gstar_fast._criteria import CRITERION, Limit
+from gstar_fast._question.limits import LimitKey, LimitLike
 from gstar_fast._sketch.columns import warn_of_labels
 
 if TYPE_CHECKING:
+    from gstar_fast._solver.answer.proof import Steps
     from gstar_fast._solver.answer.result import Result
 
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
 WARNED: Final = ("degenerate", "noise", "overfit")  # codes of notes that `solve` also gives as warnings
+ROUNDING: Final = 1e-9  # by which mixtures and smooth densities may miss a limit
+
+
+class Part(dict[Key, Value]):
+    """A mapping with attributes. It equals another part if the attributes are equal too, and a plain dict without."""
+
+    def __eq__(self, other: object) -> bool:
+        same = dict.__eq__(self, other)  # NotImplemented for what is no mapping
+        return same if same is not True else not isinstance(other, Part) or vars(self) == vars(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None
+
+
+@lives_in("gstar_fast.results")
+@dataclass(frozen=True)
+class GroupRates:
+    """One group at its threshold. A rate whose rows are missing is None."""
+
+    rows: float
+    tpr: float | None
+    fpr: float | None
+    selection_rate: float | None
+    accuracy: float | None
+    balanced_accuracy: float | None
+
+
+class GroupThresholds(Part[Name, float]):
+    """A threshold for each group or segment, its `mixtures` if there are any, and the best unified one, `default`."""
+
+    def __init__(self, values: Mapping[Name, float], default: float, mixtures: dict[Name, Mixture] | None) -> None:
+        super().__init__(values)
+        self.default, self.mixtures = default, mixtures
+
+
+class Rates(Part[Name, GroupRates]):
+    """Rates by (protected) group, and the error and the cost of all rows.
+
+    `by_segment` has the rates of segments, for thresholds by segment. `before` are the rates at the best unified
+    threshold; None in these.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[Name, GroupRates],
+        error: float,
+        cost: float,
+        before: Rates | None = None,
+        by_segment: dict[Name, GroupRates] | None = None,
+    ) -> None:
+        super().__init__(values)
+        self.error, self.cost, self.before, self.by_segment = error, cost, before, by_segment
+
+
+@lives_in("gstar_fast.results")
+@dataclass(frozen=True)
+class Held:
+    """A limit, the value that was reached, and that of the best unified threshold; None where it is not defined."""
+
+    limit: Limit
+    reached: float | None
+    before: float | None
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the limit holds on the counted rows, up to 1e-9 for rounding."""
+        return self.limit.met(self.reached, ROUNDING)
+
+
+class Gaps(Part[str, float]):
+    """Every criterion that is defined; `before` at the best unified threshold, and `held` for each limit."""
+
+    def __init__(self, values: Mapping[str, float], before: dict[str, float], held: tuple[Held, ...]) -> None:
+        super().__init__(values)
+        self.before, self.held = before, held
+
+    @property
+    def definitions(self) -> dict[str, str]:
+        """How each gap is measured."""
+        return {name: CRITERION[name].measured for name in self}
 
 
 @lives_in("gstar_fast.results")
@@ -122,6 +211,35 @@ class Point:
         return f"{where} of {self.of} on the frontier of {self.criterion}"
 
 
+@dataclass(frozen=True)
+class Proof:
+    """What was minimised, and what is proven about it.
+
+    `iterations` are boxes of the exact search, or steps of an iterative method, whose losses are in `trace`. `slack` is
+    given if limits are out of reach. `steps` prove thresholds by segment.
+    """
+
+    verdict: str
+    message: str
+    loss: float
+    lower_bound: float
+    iterations: int
+    slack: Slack | None = None
+    trace: tuple[float, ...] = ()
+    steps: Steps | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The counted rows: their number, the digest of the sketch, names of columns, and the point of a frontier."""
+
+    n_rows: float
+    digest: str | None = field(default=None, repr=False, compare=False)
+    score_column: str | None = None
+    group_column: str | None = None
+    point: Point | None = None
+
+
 @lives_in("gstar_fast.results")
 @dataclass(frozen=True)
 class Evidence:
@@ -170,7 +288,7 @@ class RowsNeeded:
     rows: float | None
     by_group: dict[Name, float | None]
     too_small: tuple[Name, ...]
-    limits: Mapping[str, float] = field(default_factory=dict)
+    limits: Mapping[LimitKey, LimitLike] = field(default_factory=dict)
     confidence: float = 0.95
 
     def __str__(self) -> str:

@@ -132,7 +132,7 @@ class Frontier:
             return found
         point = Point(self.criterion, i % len(self) + 1, len(self))
         message = f"{point}; {found.message}" if found.verdict == "not_converged" else str(point)
-        return replace(found, message=message, point=point)
+        return _at(found, message, point)
 
     def at(self, *, gap: float | None = None, error: float | None = None, sketch: Sketch | None = None) -> Result:
         """The point of least error whose gap is at most `gap`, or of least gap whose error is at most `error`.
@@ -171,7 +171,7 @@ class Frontier:
     def _mixed(self, i: int, share: float) -> Result:
         """What lies between two corners of a randomised frontier."""
         point = Point(self.criterion, i + 1, len(self), between=True)
-        return replace(self._points.between(i, share), message=str(point), point=point)
+        return _at(self._points.between(i, share), str(point), point)
 
     @property
     def _blends(self) -> bool:
@@ -183,7 +183,7 @@ class Frontier:
         if sketch is None:
             raise refusal("frontier_sketch", "sketch", value=None)
         check_sketch(sketch)
-        if sketch.digest() != self._points[0].sketch_digest:
+        if sketch.digest() != self._points[0].origin.digest:
             raise refusal("frontier_sketch", "sketch", value=sketch)
         return sketch
 
@@ -219,3 +219,8 @@ class Frontier:
         ax.set_xlabel(f"{self.criterion.replace('_', ' ')} gap")
         ax.set_ylabel(self.measure)
         return ax
+
+
+def _at(result: Result, message: str, point: Point) -> Result:
+    """A result as a point of a frontier."""
+    return result.but(message=message, origin=replace(result.origin, point=point))

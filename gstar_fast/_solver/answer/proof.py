@@ -96,7 +96,7 @@ class Tree:
 
 
 @dataclass(frozen=True, eq=False)
-class Proof:
+class Steps:
     """What proves a result by segment: data, of which `check` makes certificates."""
 
     parts: tuple[Tree | Certificate, ...] = ()  # one, or one for each order of monotone thresholds

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import dumps
@@ -18,31 +17,14 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.thresholds import Mixture, Nan, Unknown
 from gstar_fast._base.warn import warn
-from gstar_fast._criteria import CRITERION, is_met
 from gstar_fast._decide import document
 from gstar_fast._decide.decider import Decider
-from gstar_fast._question.cut import Segments
-from gstar_fast._question.question import Question, read_objective
+from gstar_fast._question.limits import LimitKey, LimitLike
+from gstar_fast._question.question import Question
 from gstar_fast._sketch.sketch import Sketch, check_sketch
-from gstar_fast._solver.answer.parts import Evidence, Note, Point, Promise, Slack
+from gstar_fast._solver.answer.parts import Evidence, Gaps, GroupThresholds, Note, Origin, Promise, Proof, Rates
 from gstar_fast._solver.answer.words import text_of
 from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
-
-if TYPE_CHECKING:
-    from gstar_fast._solver.answer.proof import Proof
-
-
-@lives_in("gstar_fast.results")
-@dataclass(frozen=True)
-class GroupRates:
-    """One group at its threshold. A rate whose rows are missing is None."""
-
-    rows: float
-    tpr: float | None
-    fpr: float | None
-    selection_rate: float | None
-    accuracy: float | None
-    balanced_accuracy: float | None
 
 
 @lives_in("gstar_fast")
@@ -52,63 +34,43 @@ class Result:
 
     Attributes
     ----------
+    question : Question
+        What was asked. Columns are as the sketch has them, and densities by hand are only named.
     thresholds : dict
-        One number for each group; accept when `score >= threshold`. -inf accepts everybody. With `randomize=True` it is
-        the most probable of the group's thresholds.
-    mixtures : dict or None
-        With `randomize=True`, for each group its (threshold, probability) pairs; else None.
-    error : float
-        Expected error rate over labelled rows.
-    cost : float
-        Price of the errors for each labelled row, by the `objective`; the error rate if that was asked for.
-    loss : float
-        What was minimised: the square of `cost`, plus the penalties.
-    gaps : dict
-        Every criterion that is defined for these groups; `definitions` says how each is measured.
+        One number for each group, or for each segment with `decide_by`; accept when `score >= threshold`. -inf accepts
+        everybody. `thresholds.default` is the best unified threshold: the least cost with one threshold for everybody,
+        ignoring limits and penalties. With ``randomize=True``, `thresholds.mixtures` has the (threshold, probability)
+        pairs of each group, and the number is the most probable threshold.
     rates : dict of GroupRates
-        By group.
-    slack : Slack or None
-        Where limits are out of reach, by how much: `each` would have to be so much looser. `least` says whether less is
-        proven not to be enough.
-    point : Point or None
-        For a result of a frontier, which of its points this is.
-    verdict : {"optimal", "converged", "not_converged", "infeasible", "unified", "promised", "unpromised"}
-        `message` explains it. `unified`: every group has the best unified threshold, because it meets the limits and
-        there is no evidence that thresholds by group cost less. The last two only with `confidence`.
+        By group, or by protected group with `decide_by`; `rates.by_segment` has those of segments then. `rates.error`
+        and `rates.cost` are those of all rows, and `rates.before` are the rates at the best unified threshold.
+    gaps : dict
+        Every criterion that is defined for these groups; `gaps.definitions` says how each is measured, `gaps.before`
+        are the gaps at the best unified threshold, and `gaps.held` has the value reached for each limit.
+    proof : Proof
+        `verdict`, `message`, `loss` and its `lower_bound`, `iterations` (boxes of the exact search, or steps), `trace`
+        (losses of an iterative method) and `slack`: by how much each limit would have to be looser, if limits are out
+        of reach, and whether less is proven not to be enough.
+    notes : tuple of Note
+        What to mind: groups that were pooled or left out of a gap, thresholds that hardly decide. Each has a `code`, a
+        `text` and `fields`.
+    origin : Origin
+        The counted rows: `n_rows` regardless of weights, `digest` (see `Sketch.digest`; None if densities took the
+        place of a sketch), `score_column`, `group_column`, and the `point` of a frontier.
     promise : Promise or None
         With `confidence`: the promise that the limits hold on new rows.
     evidence : Evidence or None
         The `evidence` that was asked for, and the evidence found. None with ``evidence=0``, and if it is not used.
-    lower_bound, optimality_gap : float
-        No allowed thresholds have a loss below `lower_bound`; `optimality_gap` is what is left of `loss` above it.
-    iterations : int
-        Boxes opened by the exact search, or steps of an iterative method, whose losses are in `trace`.
-    method, density : str
-        What was asked of `solve`.
-    default_threshold : float
-        The best unified threshold: the least cost with one threshold for everybody, ignoring limits and penalties.
-    before_error, before_cost, before_gaps : float, float, dict
-        Error, cost and gaps at `default_threshold`.
-    n_rows : float
-        Number of counted rows, regardless of weights; rates, gaps and error are weighted.
-    limits, penalties, costs, balanced, unified, min_rows
-        What was asked, as given to `solve`.
-    notes : tuple of Note
-        What to mind: groups that were pooled or left out of a gap, thresholds that hardly decide. Each has a `code`, a
-        `text` and `fields`.
-    sketch_digest : str or None
-        SHA-256 of the counted rows, see `Sketch.digest`. None if densities took the place of a sketch.
-    score_column, group_column : str or None
-        Names of the columns the rows came from, where known; for the command line.
-    fair_between, decide_by : tuple or None
-        With `decide_by`: columns between whose groups gaps are measured, and columns that thresholds depend on. Then
-        `thresholds` and `segment_rates` are by segment, `rates` by protected group. None for thresholds by group.
-    monotone : bool
-        Whether thresholds rise, or fall, along the segments.
-    segment_rates : dict of GroupRates or None
-        With `decide_by`, the rates of all rows of each segment.
-    cuts : tuple of float or None
-        With `segments` given to `solve`: its cut points. The decider takes the number that was cut.
+    verdict : {"optimal", "converged", "not_converged", "infeasible", "unified", "promised", "unpromised"}
+        `message` explains it. `unified`: every group has the best unified threshold, because it meets the limits and
+        there is no evidence that thresholds by group cost less. The last two only with `confidence`.
+    error, before_error : float
+        Expected error rate over labelled rows, and that of the best unified threshold.
+    cost, before_cost : float
+        Price of the errors for each labelled row, by the `objective`; the error rate if that was asked for.
+    loss, lower_bound, optimality_gap : float
+        What was minimised: the square of `cost`, plus the penalties. No allowed thresholds have a loss below
+        `lower_bound`; `optimality_gap` is what is left of `loss` above it.
 
     Examples
     --------
@@ -119,54 +81,26 @@ class Result:
     ('optimal', 0.0, {'a': 2.5, 'b': 3.5})
     """
 
-    thresholds: dict[Name, float]
-    error: float
-    cost: float
-    loss: float
-    gaps: dict[str, float]
-    rates: dict[Name, GroupRates]
-    verdict: str
-    message: str
-    lower_bound: float
-    optimality_gap: float
-    method: str
-    density: str
-    iterations: int
-    default_threshold: float
-    before_error: float
-    before_cost: float
-    before_gaps: dict[str, float]
-    n_rows: float
-    mixtures: dict[Name, Mixture] | None = None
-    limits: Mapping[str, float] = field(default_factory=dict)
-    penalties: Mapping[str, float] = field(default_factory=dict)
-    costs: tuple[float, float] = (1.0, 1.0)
-    balanced: bool = False
-    unified: bool = False
-    min_rows: float = 0.0
+    question: Question
+    thresholds: GroupThresholds
+    rates: Rates
+    gaps: Gaps
+    proof: Proof
+    origin: Origin
     notes: tuple[Note, ...] = ()
-    trace: tuple[float, ...] = ()
-    score_column: str | None = None
-    group_column: str | None = None
     promise: Promise | None = None
     evidence: Evidence | None = None
-    fair_between: tuple[str | int, ...] | None = None
-    decide_by: tuple[str | int, ...] | None = None
-    monotone: bool = False
-    segment_rates: dict[Name, GroupRates] | None = None
-    cuts: tuple[float, ...] | None = None
-    slack: Slack | None = None
-    point: Point | None = None
-    sketch_digest: str | None = field(default=None, repr=False, compare=False)
-    _proof: Proof | None = field(default=None, repr=False, compare=False)
-    # columns of the sketch that the groups are made of, where it has others too; JSON has their names as `group_column`
-    _between: tuple[str | int, ...] | None = field(default=None, repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, object]:
-        return {"json": self.to_json(), "between": self._between}  # plain values, which skops saves too
+        return {"json": self.to_json()}  # plain values, which skops saves too
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(vars(Result.from_json(state["json"])), _between=state["between"])
+        self.__dict__.update(vars(Result.from_json(state["json"])))
+
+    def but(self, **changes: Any) -> Result:
+        """The same result with other values of its fields, or of those of its proof."""
+        proof = {name: changes.pop(name) for name in _OF_PROOF & changes.keys()}
+        return replace(self, **changes, proof=replace(self.proof, **proof)) if proof else replace(self, **changes)
 
     @property
     def groups(self) -> tuple[Name, ...]:
@@ -174,29 +108,64 @@ class Result:
         return tuple(self.thresholds)
 
     @property
-    def question(self) -> Question:
-        """What was asked; densities by hand are only named."""
-        plain = self.density == "empirical" and not self.penalties and not self.unified
-        between, decide_by = self.fair_between, self.decide_by
-        if decide_by is None:
-            between, decide_by = self._between, None if self.unified else self._between
-        asked = Question(
-            limits=tuple(CRITERION[name].limit(limit) for name, limit in self.limits.items()),
-            penalties=self.penalties,
-            objective=read_objective({"fp": self.costs[0], "fn": self.costs[1], "balanced": self.balanced}),
-            method=self.method,
-            density=self.density,
-            unified=self.unified,
-            randomize=self.randomized,
-            min_rows=self.min_rows,
-            confidence=None if self.promise is None else self.promise.confidence,
-            evidence=0.0 if self.evidence is None and plain else 0.95 if self.evidence is None else self.evidence.level,
-            fair_between=between,
-            decide_by=decide_by,
-        )
-        if decide_by is None or not (self.monotone or self.cuts is not None):
-            return asked
-        return replace(asked, decide_by=Segments(self.cuts, column=decide_by[0], monotone=self.monotone))
+    def mixtures(self) -> dict[Name, Mixture] | None:
+        """The (threshold, probability) pairs of each group with ``randomize=True``; else None."""
+        return self.thresholds.mixtures
+
+    @property
+    def limits(self) -> dict[LimitKey, LimitLike]:
+        """The limits, as `solve` takes them."""
+        return self.question.asked_limits
+
+    @property
+    def verdict(self) -> str:
+        """One word for what is proven."""
+        return self.proof.verdict
+
+    @property
+    def message(self) -> str:
+        """The verdict as a sentence."""
+        return self.proof.message
+
+    @property
+    def error(self) -> float:
+        """Expected error rate over labelled rows."""
+        return self.rates.error
+
+    @property
+    def cost(self) -> float:
+        """Price of the errors for each labelled row."""
+        return self.rates.cost
+
+    @property
+    def before_error(self) -> float:
+        """Error rate of the best unified threshold."""
+        return self.rates.before.error if self.rates.before else self.error
+
+    @property
+    def before_cost(self) -> float:
+        """Cost of the best unified threshold."""
+        return self.rates.before.cost if self.rates.before else self.cost
+
+    @property
+    def loss(self) -> float:
+        """What was minimised."""
+        return self.proof.loss
+
+    @property
+    def lower_bound(self) -> float:
+        """No allowed thresholds have a lower loss."""
+        return self.proof.lower_bound
+
+    @property
+    def optimality_gap(self) -> float:
+        """How far the loss may be above the least one."""
+        return self.loss - self.lower_bound if self.loss > self.lower_bound else 0.0
+
+    @property
+    def n_rows(self) -> float:
+        """Number of counted rows, regardless of weights."""
+        return self.origin.n_rows
 
     @property
     def randomized(self) -> bool:
@@ -209,18 +178,12 @@ class Result:
 
         Mixtures and smooth densities may miss a limit by 1e-9, which is rounding.
         """
-        held = (is_met(name, limit, self.gaps.get(name), 1e-9) is not False for name, limit in self.limits.items())
-        return self.verdict != "infeasible" and all(held)
+        return self.verdict != "infeasible" and all(one.met is not False for one in self.gaps.held)
 
     @property
     def promised(self) -> bool:
         """Whether the limits are promised for new rows."""
         return self.promise is not None and self.verdict in ("promised", "unified")
-
-    @property
-    def definitions(self) -> dict[str, str]:
-        """How each gap in `gaps` is measured."""
-        return {name: CRITERION[name].measured for name in self.gaps}
 
     def __str__(self) -> str:
         return text_of(self)
@@ -283,14 +246,14 @@ class Result:
             self.thresholds,
             unknown=unknown,
             nan=nan,
-            default=self.default_threshold,
-            unified=self.unified,
+            default=self.thresholds.default,
+            unified=self.question.unified,
             mixtures=self.mixtures,
-            sketch_digest=self.sketch_digest,
+            sketch_digest=self.origin.digest,
             expires=expires,
-            score_column=self.score_column,
-            group_column=self.group_column,
-            cuts=self.cuts,
+            score_column=self.origin.score_column,
+            group_column=self.origin.group_column,
+            cuts=self.question.cuts,
         )
 
     def mixing_saves(self, sketch: Sketch) -> float | None:
@@ -301,11 +264,12 @@ class Result:
         from gstar_fast._verbs.check import solve_again  # it knows results
 
         check_sketch(sketch)
-        if not self.limits or self.penalties or self.unified or self.randomized or self.density != "empirical":
+        asked = self.question
+        if not asked.limits or asked.penalties or asked.unified or asked.randomize or asked.smooth:
             return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they were given when the result was found
-            mixed = solve_again(self, sketch, replace(self.question, randomize=True, evidence=0.0, confidence=None))
+            mixed = solve_again(self, sketch, replace(asked, randomize=True, evidence=0.0, confidence=None))
         return max(self.cost - mixed.cost, 0.0)
 
     def check(self, sketch: Sketch) -> None:
@@ -333,4 +297,7 @@ class Result:
         """Read a saved result. A file that was changed, or that has more than 128 MiB, raises ValueError."""
         from gstar_fast._solver.answer.document import result_of  # it makes results
 
-        return result_of(document.load(path, only_result=True))
+        return result_of(document.load(path, only_result=True), f"{os.fspath(path)!r}: ")
+
+
+_OF_PROOF = {one.name for one in fields(Proof)}

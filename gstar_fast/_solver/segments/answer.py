@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,12 +15,13 @@ from gstar_fast._base.text import row_count
 from gstar_fast._question.cut import EACH
 from gstar_fast._question.question import Question
 from gstar_fast._rates import has_rate
-from gstar_fast._solver.answer.parts import Note, Slack
-from gstar_fast._solver.answer.proof import Proof
+from gstar_fast._solver.answer.parts import Note, Proof, Slack
+from gstar_fast._solver.answer.proof import Steps
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells, Parts
 from gstar_fast._solver.effective import effective_rows
 from gstar_fast._solver.evidence import paired_z, parts_again, settled
+from gstar_fast._solver.finish import likeliest, made
 from gstar_fast._solver.notes import cautions
 from gstar_fast._solver.question import Problem
 from gstar_fast._solver.rates import Outcome, rates_by_group, rates_of
@@ -48,7 +49,7 @@ class Answer:
         *,
         mixed: bool = False,
         bound: float | None = None,
-        proof: Proof | None = None,
+        steps: Steps | None = None,
     ) -> Result:
         """Put candidates with weights into words and numbers; `bound` is one of E where it is not the answer's own."""
         cells, scale, question, totals = self.cells, search.scale, search.question, search.totals
@@ -78,53 +79,28 @@ class Answer:
             name: tuple((float(cells.candidates[t]), w) for t, w in part.items())
             for name, part in zip(cells.segments, parts, strict=True)
         }
-        return Result(
-            thresholds={name: max((w, -t) for t, w in part)[1] * -1.0 + 0.0 for name, part in mixtures.items()},
+        rates = rates_by_group(
+            cells.segments, at_segment, has_rate(by_segment), cells.by_segment(cells.n_rows).sum(axis=0)
+        )
+        return made(
+            search,
+            likeliest(mixtures),
+            after,
+            before,
+            Proof(verdict, message, loss, lower, iterations, steps=steps),
+            float(cells.candidates[search.unified]),
             mixtures=mixtures if mixed else None,
-            error=after.error,
-            cost=after.weighted_error,
-            loss=loss,
-            gaps=after.gaps,
-            rates=after.by_group(cells.groups, cells.by_group(cells.n_rows).sum(axis=0)),
-            segment_rates=rates_by_group(
-                cells.segments,
-                at_segment,
-                has_rate(by_segment),
-                cells.by_segment(cells.n_rows).sum(axis=0),
-            ),
-            verdict=verdict,
-            message=message,
-            lower_bound=lower,
-            optimality_gap=loss - lower,
-            method="exact",
-            density="empirical",
-            iterations=iterations,
-            default_threshold=float(cells.candidates[search.unified]),
-            before_error=before.error,
-            before_cost=before.weighted_error,
-            before_gaps=before.gaps,
-            n_rows=float(cells.n_rows.sum()),
-            score_column=cells.score_column,
-            # who decides gives the number that was cut, and not the counted column
-            group_column=cells.group_column if question.cuts is None else None,
-            cuts=question.cuts,
-            limits=question.bounds,
-            costs=question.costs,
-            balanced=question.balanced,
-            fair_between=cells.between,
-            decide_by=cells.by_columns,
-            monotone=question.monotone,
-            notes=(*search.notes, *notes),
-            sketch_digest=cells.digest,
-            _proof=proof,
+            by_segment=rates,
+            notes=notes,
         )
 
-    def solved(self, randomize: bool, evidence: float = 0.0, seconds: float = math.inf) -> Result:
+    def solved(self, randomize: bool, evidence: float = 0.0) -> Result:
         """The best mixture or thresholds by segment, or one threshold for all where `evidence` asks for it."""
-        return self.mixed(evidence) if randomize else self.chosen(seconds, evidence)
+        return self.mixed(evidence) if randomize else self.chosen(evidence)
 
-    def chosen(self, seconds: float, evidence: float = 0.0) -> Result:
+    def chosen(self, evidence: float = 0.0) -> Result:
         """One threshold for each segment, or one for all where `evidence` asks for it."""
+        seconds = self.question.seconds
         end = time.monotonic() + seconds
         choice = choose_by_segment(Problem.of(self.cells, self.question), seconds=seconds)
         proof = choice.proof() if choice.finished else None
@@ -135,7 +111,7 @@ class Answer:
             bound = max(choice.bound, 0.0)
             found = self.result(choice.search, parts, "not_converged", "", choice.nodes, bound=bound)
             return self._settled(choice.search, found, evidence)
-        found = self.result(choice.search, parts, "optimal", self.least(), choice.nodes, proof=proof)
+        found = self.result(choice.search, parts, "optimal", self.least(), choice.nodes, steps=proof)
         return self._settled(choice.search, found, evidence)
 
     def _settled(self, search: SegmentSearch, best: Result, evidence: float) -> Result:
@@ -149,12 +125,12 @@ class Answer:
 
         def unified() -> Result:
             parts: Parts = [{search.unified: 1.0}] * len(cells.segments)
-            return self.result(search, parts, "unified", "", best.iterations, mixed=best.randomized)
+            return self.result(search, parts, "unified", "", best.proof.iterations, mixed=best.randomized)
 
         labelled = int(cells.by_segment(cells.rows[:2].sum(axis=2)).any(axis=0).sum())
         return settled(best, evidence, labelled, z, unified)
 
-    def _without(self, choice: SegmentChoice, proof: Proof | None, end: float) -> Result:
+    def _without(self, choice: SegmentChoice, proof: Steps | None, end: float) -> Result:
         """Thresholds that miss the limits by the least, or the least found by `end`, as `finish.infeasible`."""
         searches = [search for search, _ in choice.parts]
         if not choice.finished:
@@ -186,8 +162,8 @@ class Answer:
                 f"no thresholds that meet these limits were found in {choice.nodes} boxes, the most allowed, which "
                 f"does not prove that there are none; {near.slack.words('thresholds')}"
             )
-        found = self.result(search, parts, verdict, message, choice.nodes, bound=0.0, proof=proof)
-        return replace(found, slack=near.slack)
+        found = self.result(search, parts, verdict, message, choice.nodes, bound=0.0, steps=proof)
+        return found.but(slack=near.slack)
 
     def mixed(self, evidence: float = 0.0) -> Result:
         """The best mixture for each segment, or one threshold for all where `evidence` asks for it."""
@@ -195,7 +171,7 @@ class Answer:
         if found.best is not None:
             search, mix = found.best
             parts, proof = parts_of(search, mix), found.proof()
-            best = self.result(search, parts, "optimal", self.least(mixed=True), mix.scans, mixed=True, proof=proof)
+            best = self.result(search, parts, "optimal", self.least(mixed=True), mix.scans, mixed=True, steps=proof)
             return self._settled(search, best, evidence)
 
         def find(slack: float) -> tuple[tuple[SegmentSearch, Mix] | None, bool]:
@@ -207,7 +183,7 @@ class Answer:
         search, mix = near.found
         message = f"no mixture of thresholds by segment meets these limits; {near.slack.words('mixtures')}"
         best = self.result(search, parts_of(search, mix), "infeasible", message, mix.scans, mixed=True, bound=0.0)
-        return self._settled(search, replace(best, slack=near.slack), evidence)
+        return self._settled(search, best.but(slack=near.slack), evidence)
 
     def none(self, slack: Slack) -> str:
         """The message of a proof that no thresholds meet the limits."""

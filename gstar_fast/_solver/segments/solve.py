@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import SEGMENT_NODES, Best, Mix
-from gstar_fast._solver.answer.proof import Proof
+from gstar_fast._solver.answer.proof import Steps
 from gstar_fast._solver.question import Problem
 from gstar_fast._solver.segments.certificate import tree_of, tree_of_mix
 from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
@@ -27,9 +27,9 @@ class SegmentChoice:
     bound: float  # E of every choice is at least this; inf where there is none
     parts: tuple[tuple[SegmentSearch, Best], ...]  # one, or one for each of ORDERS
 
-    def proof(self) -> Proof:
+    def proof(self) -> Steps:
         """A tree for each search; the answer is the best of theirs. Raises where a search was ended early."""
-        return Proof(tuple(tree_of(search, best) for search, best in self.parts))
+        return Steps(tuple(tree_of(search, best) for search, best in self.parts))
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class SegmentMixture:
     best: tuple[SegmentSearch, Mix] | None  # None where no mixture meets the limits
     parts: tuple[tuple[SegmentSearch, Mix | None], ...]  # one, or one for each of ORDERS
 
-    def proof(self) -> Proof:
+    def proof(self) -> Steps:
         """A bound for each search that met the limits."""
-        return Proof(tuple(tree_of_mix(search, mix) for search, mix in self.parts if mix is not None))
+        return Steps(tuple(tree_of_mix(search, mix) for search, mix in self.parts if mix is not None))
 
 
 def choose_by_segment(problem: Problem, node_limit: int = SEGMENT_NODES, seconds: float = math.inf) -> SegmentChoice:

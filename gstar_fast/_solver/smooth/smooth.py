@@ -14,15 +14,16 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._base.warn import warn
 from gstar_fast._density.density import Density, every_density
-from gstar_fast._question.question import Densities, Question, name_of
+from gstar_fast._question.question import Densities, Question
 from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.answer.parts import Note
+from gstar_fast._solver.answer.parts import Note, Proof
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.effective import effective_rows
+from gstar_fast._solver.finish import made
 from gstar_fast._solver.notes import cautions
-from gstar_fast._solver.question import Scale, check_groups, scale_of
+from gstar_fast._solver.question import Problem, Scale, check_groups, scale_of
 from gstar_fast._solver.rates import Outcome, linear_forms, rates_of
 from gstar_fast._solver.search import cheapest_within, loosened, nearest
 from gstar_fast._solver.smooth.known import expected_cells
@@ -47,7 +48,6 @@ class Smooth:
     problem: SmoothProblem
     active: list[int]
     notes: tuple[Note, ...]
-    kind: str
 
     @property
     def groups(self) -> tuple[Name, ...]:
@@ -152,7 +152,7 @@ def prepare_smooth(
                 # a density's rounding must not make its cdf fall
                 shares[c, k, 1:] = totals[c, k] * (1.0 - np.maximum.accumulate(cell.at(candidates[1:])[0]))
     problem = linear_forms(curves, totals, question, scale, active, low, high, bulk)
-    return Smooth(counted, question, scale, totals, candidates, shares, problem, active, tuple(notes), name_of(kind))
+    return Smooth(counted, question, scale, totals, candidates, shares, problem, active, tuple(notes))
 
 
 def _bulk(counted: Cells) -> float:
@@ -233,14 +233,11 @@ def solve_smooth(sketch: Sketch | None, question: Question, cells: Cells | None 
             message += "; method='exact' finds it"
         warn(f"{method}: {message}", NotConvergedWarning)
     verdict = "converged" if converged else "not_converged"
-    result = finish_smooth(s, np.asarray(thresholds), verdict, int(iterations), message, unified)
-    return replace(
-        result,
+    result = finish_smooth(s, np.asarray(thresholds), verdict, int(iterations), message)
+    return result.but(
         loss=float(loss),
-        method=method,
         trace=tuple(float(x) for x in trace),
         lower_bound=min(certified.lower_bound, float(loss)),
-        optimality_gap=max(float(loss) - certified.lower_bound, 0.0),
     )
 
 
@@ -270,9 +267,9 @@ def _exact(s: Smooth, unified: bool) -> Result:
         message = f"no other bin edges have {better}, nor have thresholds next to these"
         if unified:
             message = f"no other unified threshold at a bin edge has {better}, nor has one next to this"
-        return finish_smooth(s, thresholds, "optimal", opened, message, unified)
+        return finish_smooth(s, thresholds, "optimal", opened, message)
     message = f"no better edges in {opened} nodes, the most allowed, nor any thresholds next to these"
-    return finish_smooth(s, thresholds, "not_converged", opened, message, unified, lower)
+    return finish_smooth(s, thresholds, "not_converged", opened, message, lower)
 
 
 def _infeasible(s: Smooth, grid: Arrays, opened: int, proven: bool, unified: bool) -> Result:
@@ -288,12 +285,12 @@ def _infeasible(s: Smooth, grid: Arrays, opened: int, proven: bool, unified: boo
     at = s.candidates[best if best[0] >= 0 else near.found]
     if proven:
         message = f"no thresholds meet these limits; {near.slack.words('bin edges')}"
-        return replace(finish_smooth(s, at, "infeasible", opened, message, unified, 0.0), slack=near.slack)
+        return finish_smooth(s, at, "infeasible", opened, message, 0.0).but(slack=near.slack)
     message = (
         f"no thresholds that meet these limits were found in {opened} boxes, the most allowed, which does not prove "
         f"that there are none; {near.slack.words('bin edges')}"
     )
-    return replace(finish_smooth(s, at, "not_converged", opened, message, unified, 0.0), slack=near.slack)
+    return finish_smooth(s, at, "not_converged", opened, message, 0.0).but(slack=near.slack)
 
 
 def _best_edges(s: Smooth, grid: Arrays, unified: bool) -> tuple[Ints, int, bool, float]:
@@ -362,7 +359,6 @@ def finish_smooth(
     verdict: str,
     iterations: int,
     message: str,
-    unified: bool,
     lower_bound: float = np.inf,
 ) -> Result:
     """Put thresholds on smooth densities into words and numbers; a bound above their loss says no more than that."""
@@ -371,34 +367,8 @@ def finish_smooth(
     before = Outcome.of(s.accepted(np.full(len(s.groups), s.unified)), totals, s.scale)
     loss = s.loss(thresholds)
     asked = s.groups, after, before, totals, s.scale, s.question
-    notes = cautions(*asked, effective=lambda: effective_rows(s.counted), unified=unified)
-    return Result(
-        thresholds=dict(zip(s.groups, (float(x) for x in thresholds), strict=True)),
-        error=after.error,
-        cost=after.weighted_error,
-        loss=loss,
-        gaps=after.gaps,
-        rates=after.by_group(s.groups, s.counted.n_rows.sum(axis=0)),
-        verdict=verdict,
-        message=message,
-        lower_bound=min(lower_bound, loss),
-        optimality_gap=max(loss - lower_bound, 0.0),
-        method="exact",
-        density=s.kind,
-        iterations=iterations,
-        default_threshold=s.unified,
-        before_error=before.error,
-        before_cost=before.weighted_error,
-        before_gaps=before.gaps,
-        n_rows=float(s.counted.n_rows.sum()),
-        score_column=s.counted.score_column,
-        group_column=s.counted.group_column,
-        sketch_digest=s.counted.digest,
-        _between=s.counted.between,
-        limits=s.question.bounds,
-        penalties=s.question.penalties,
-        costs=s.question.costs,
-        balanced=s.question.balanced,
-        unified=unified,
-        notes=(*s.notes, *notes),
-    )
+    notes = cautions(*asked, effective=lambda: effective_rows(s.counted))
+    problem = Problem(s.counted, s.question, totals, s.scale, before.has, s.notes)
+    at = {name: float(x) for name, x in zip(s.groups, thresholds, strict=True)}
+    proof = Proof(verdict, message, loss, min(lower_bound, loss), iterations)
+    return made(problem, at, after, before, proof, s.unified, notes=notes)
