@@ -75,6 +75,11 @@ class Criterion(NamedTuple):
         return self.form is Form.DIFFERENCE
 
     @property
+    def compares(self) -> bool:
+        """Whether it compares groups with one another."""
+        return self.form not in (Form.BOUND, Form.TOTAL)
+
+    @property
     def from_below(self) -> bool:
         """Whether one number for it is the least value that is allowed, and not the largest."""
         return self.form is Form.RATIO
@@ -164,7 +169,7 @@ class Limit(NamedTuple):
     @property
     def given(self) -> float | dict[str, float]:
         """The limit as `limits` has it: a number, or what a rate is at least and at most."""
-        if self.form not in (Form.BOUND, Form.TOTAL):
+        if self.criterion.compares:
             return self.asked
         ends = {"at_least": self.least, "at_most": self.most}
         return {end: value for end, value in ends.items() if abs(value) < math.inf}
@@ -190,7 +195,7 @@ class Limit(NamedTuple):
         For TOTAL the one column is all rows together. A BOUND gives the rate that is nearest to the bound, or furthest
         beyond it.
         """
-        if self.form not in (Form.BOUND, Form.TOTAL):
+        if self.criterion.compares:
             return self.criterion.value(ends_of(rates, has))
         known = rates[has]
         if not known.size:
@@ -209,7 +214,7 @@ class Limit(NamedTuple):
 
     def windows(self, tolerance: float = 0.0) -> dict[Rate, tuple[float, float]]:
         """Largest difference (inf: any) and least ratio (-1: any) of each rate between groups."""
-        if self.form in (Form.BOUND, Form.TOTAL):
+        if not self.criterion.compares:
             return {}
         ratio = self.form is Form.RATIO
         window = (math.inf, self.least - tolerance) if ratio else (self.most + tolerance, -1.0)
@@ -217,7 +222,7 @@ class Limit(NamedTuple):
 
     def gap(self) -> float | None:
         """How far rates of groups may be apart, roughly; None where they are not compared."""
-        if self.form in (Form.BOUND, Form.TOTAL):
+        if not self.criterion.compares:
             return None
         return 1.0 - self.least if self.form is Form.RATIO else self.most
 

@@ -148,7 +148,7 @@ def threshold_text(result: Result, group: Name) -> str:
 
 def asked(result: Result) -> list[str]:
     """The criteria that were limited or penalised, in the order given."""
-    return [one.name for one in result.question.compared if one.form not in (Form.BOUND, Form.TOTAL)]
+    return [one.name for one in result.question.compared if one.compares]
 
 
 def sentence_list(parts: list[str | Html]) -> Html:

@@ -17,6 +17,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._base.warn import warn
+from gstar_fast._criteria import Form
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._solver.answer.parts import Note
@@ -25,8 +26,8 @@ from gstar_fast.errors import MissingClassWarning
 
 
 def compared_rates(question: Question) -> list[tuple[str, int]]:
-    """Every criterion that is limited or penalised, with the positions of its rates in `SOLVER_RATES`."""
-    return [(one.name, SOLVER_RATES.index(rate)) for one in question.compared for rate in one.rates]
+    """Every criterion that compares groups, with the positions of its rates in `SOLVER_RATES`."""
+    return [(one.name, SOLVER_RATES.index(rate)) for one in question.compared if one.compares for rate in one.rates]
 
 
 @dataclass(frozen=True)
@@ -114,16 +115,19 @@ def check_groups(question: Question, groups: tuple[Name, ...], has: Bools) -> li
     notes: list[Note] = []
     check_several(question, groups)
     told: set[int] = set()
-    for name, r in compared_rates(question):
-        rate, present = SOLVER_RATES[r], has[r]
-        missing = [groups[k] for k in np.flatnonzero(~present)]
-        if not missing:
-            continue
-        if int(present.sum()) < 2:
-            raise refusal("undefined_rate", name, value=missing, limit=(rate.name, rate.rows))
-        if r not in told:
+    for one in question.compared:
+        for rate in one.rates:
+            r = SOLVER_RATES.index(rate)
+            missing = [groups[k] for k in np.flatnonzero(~has[r])]
+            if not missing or one.form is Form.TOTAL:
+                continue
+            if int(has[r].sum()) < (2 if one.compares else 1):
+                raise refusal("undefined_rate", one.name, value=missing, limit=(rate.name, rate.rows))
+            if r in told:
+                continue
             told.add(r)
-            text = f"left out of the {rate.name} gap, having no {rate.rows}: {first_few(map(repr, missing))}"
+            what = f"{rate.name} {'gap' if one.compares else 'limit'}"
+            text = f"left out of the {what}, having no {rate.rows}: {first_few(map(repr, missing))}"
             notes.append(Note("missing_class", text, {"rate": rate.name, "groups": missing}))
     for note in notes:
         warn(note.text, MissingClassWarning)

@@ -1,4 +1,7 @@
-"""Thresholds by segment as a `Result`: what `solve` does where `decide_by` differs from `fair_between`."""
+"""Thresholds by segment as a `Result`: what `solve` does where `decide_by` differs from `fair_between`.
+
+Groups are segments too: limits on rates of several groups together are answered here for thresholds by group.
+"""
 
 from __future__ import annotations
 
@@ -64,30 +67,31 @@ class Answer:
             message = (
                 f"proven to within {left} of the least possible loss; the search was ended after {iterations} boxes"
             )
-        by_segment = cells.by_segment(cells.rows.sum(axis=2))
-        at_segment = rates_of(cells.by_segment(accepted), by_segment)
-        notes = cautions(
-            *(cells.groups, after, before, totals, scale, question),
-            effective=lambda: effective_rows(cells),
-            can_mix=not mixed,
-            can_pool=False,
-            segments=(cells.segments, at_segment[2], by_segment),
-        )
-        if question.limits and verdict != "unified":  # one threshold for all does not overfit
-            notes += too_many(cells, effective_rows(cells))
+        asked = cells.groups, after, before, totals, scale, question
+        rates = None
+        if cells.by_segments:
+            by_segment = cells.by_segment(cells.rows.sum(axis=2))
+            at_segment = rates_of(cells.by_segment(accepted), by_segment)
+            segments = cells.segments, at_segment[2], by_segment
+            n_rows = cells.by_segment(cells.n_rows).sum(axis=0)
+            rates = rates_by_group(cells.segments, at_segment, has_rate(by_segment), n_rows)
+            notes = cautions(
+                *asked, effective=lambda: effective_rows(cells), can_mix=not mixed, can_pool=False, segments=segments
+            )
+            if question.limits and verdict != "unified":  # one threshold for all does not overfit
+                notes += too_many(cells, effective_rows(cells))
+        else:
+            notes = cautions(*asked, effective=lambda: effective_rows(cells), can_mix=not mixed)
         mixtures = {
             name: tuple((float(cells.candidates[t]), w) for t, w in part.items())
             for name, part in zip(cells.segments, parts, strict=True)
         }
-        rates = rates_by_group(
-            cells.segments, at_segment, has_rate(by_segment), cells.by_segment(cells.n_rows).sum(axis=0)
-        )
         return made(
             search,
             likeliest(mixtures),
             after,
             before,
-            Proof(verdict, message, loss, lower, iterations, steps=steps),
+            Proof(verdict, message, loss, lower, iterations, steps=steps if cells.by_segments else None),
             float(cells.candidates[search.unified]),
             mixtures=mixtures if mixed else None,
             by_segment=rates,
@@ -181,20 +185,26 @@ class Answer:
 
         near = nearest(find)
         search, mix = near.found
-        message = f"no mixture of thresholds by segment meets these limits; {near.slack.words('mixtures')}"
+        message = f"no mixture of thresholds {self.where()} meets these limits; {near.slack.words('mixtures')}"
         best = self.result(search, parts_of(search, mix), "infeasible", message, mix.scans, mixed=True, bound=0.0)
         return self._settled(search, best.but(slack=near.slack), evidence)
 
+    def where(self) -> str:
+        """Where thresholds lie, in messages."""
+        return "by segment" if self.cells.by_segments else "at bin edges"
+
     def none(self, slack: Slack) -> str:
         """The message of a proof that no thresholds meet the limits."""
-        return f"no thresholds by segment, at bin edges, meet these limits; {slack.words('thresholds')}"
+        where = "by segment, at bin edges," if self.cells.by_segments else "at bin edges"
+        return f"no thresholds {where} meet these limits; {slack.words('thresholds')}"
 
     def least(self, mixed: bool = False) -> str:
         """The message of a proof, for thresholds or for a mixture."""
         lower = self.question.lower + (", rising or falling along the segments" if self.question.monotone else "")
         if mixed:
-            return f"no mixture of thresholds by segment has {lower}"
-        return f"no other thresholds by segment, at bin edges, have {lower}"
+            return f"no mixture of thresholds {self.where()} has {lower}"
+        where = "by segment, at bin edges," if self.cells.by_segments else "at bin edges"
+        return f"no other thresholds {where} have {lower}"
 
 
 def too_many(cells: Cells, effective: Floats) -> list[Note]:
