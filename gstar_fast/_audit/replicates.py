@@ -247,7 +247,7 @@ def _of_roles(cells: Cells, roles: Roles | None) -> Cells:
 def found_again(problem: Problem, result: Result) -> Parts | None:
     """The thresholds of resampled counts as candidates; None if the limits cannot be met."""
     alike = result.verdict == "unified"
-    if problem.cells.by_segments:
+    if problem.cells.by_segments or problem.question.in_rows:
         return _by_segment(searches_of(problem), result, alike)
     if alike or not result.randomized:
         candidates = solved(problem, result.question.unified or alike)

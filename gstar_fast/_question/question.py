@@ -15,7 +15,7 @@ from gstar_fast._base.json import bad_document
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._criteria import KNOWN, Criterion, Limit
+from gstar_fast._criteria import KNOWN, Criterion, Form, Limit
 from gstar_fast._density.density import Density
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Code, Column, Segments
@@ -118,6 +118,12 @@ class Question:
             for rate in KNOWN[name].rates:
                 out[SOLVER_RATES.index(rate)] += value
         return out
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether its limits are held as rows of a program, and not by a search over windows of rates."""
+        forms = {limit.form for limit in self.limits}
+        return not self.unified and (Form.TOTAL in forms or (Form.BOUND in forms and self.randomize))
 
     @property
     def weighted(self) -> bool:

@@ -206,7 +206,9 @@ def again_from_thresholds(result: Result, sketch: Sketch) -> Result:
 
 
 def _by_group(result: Result, sketch: Sketch, question: Question) -> Result:
-    search = prepare(Cells.of(sketch), question, shared=question.unified)
+    compared = tuple(limit for limit in question.limits if limit.criterion.compares)  # others leave candidates out
+    search = prepare(Cells.of(sketch), replace(question, limits=compared), shared=question.unified)
+    search = replace(search, question=question)
     start, candidate = search.table.start, search.table.candidate
     entries, weights = [], []
     for k, part in enumerate(_own_parts(result, search.cells)):

@@ -123,7 +123,7 @@ def frontier(
     question = cells.named(question)
     if question.smooth:
         return _sweep(sketch, criterion, weights, question.density, question, cells)
-    if cells.by_segments:
+    if cells.by_segments or question.in_rows:
         check_verb(question, "frontier by segment")
         return Frontier(**frontier_by_segment(cells, criterion, question))
     return _by_group(cells, criterion, question, by, weights)

@@ -171,7 +171,7 @@ def _solved(sketch: Sketch, question: Question) -> Result:
     question = cells.named(question)
     if question.smooth:
         return spread(_smooth(sketch, question, cells), cells)
-    return spread((_by_segment if cells.by_segments else _by_group)(cells, question), cells)
+    return spread((_by_rows if cells.by_segments or question.in_rows else _by_group)(cells, question), cells)
 
 
 def _smooth(sketch: Sketch | None, question: Question, cells: Cells | None = None) -> Result:
@@ -180,7 +180,8 @@ def _smooth(sketch: Sketch | None, question: Question, cells: Cells | None = Non
     return result if cells is None else told_of_noise(result, cells)
 
 
-def _by_segment(cells: Cells, question: Question) -> Result:
+def _by_rows(cells: Cells, question: Question) -> Result:
+    """Thresholds by segment, or by group where limits are on rates of several groups together."""
     answer, randomize = Answer(cells, plain_of(question)), question.randomize
     result = with_gap_notes(answer.solved(randomize, question.evidence))
     if question.confidence is None:
