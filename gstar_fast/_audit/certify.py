@@ -10,7 +10,6 @@ share of all rows is a test of one share.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,6 +23,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import aligned, row_count, short_number
 from gstar_fast._criteria import Form, Limit
 from gstar_fast._input.options import checked_flag
+from gstar_fast._question.limits import Limits
 from gstar_fast._question.question import Question, check_confidence
 from gstar_fast._rates import Rate, Share, has_rate
 from gstar_fast._sketch.sketch import Sketch, check_order, check_sketch
@@ -95,7 +95,7 @@ def certify(
     thresholds: ThresholdsLike,
     sketch: Sketch,
     *,
-    limits: Mapping[str, float] | None = None,
+    limits: Limits | None = None,
     confidence: float = 0.95,
     exact: bool = False,
 ) -> Certificate:
@@ -137,7 +137,7 @@ def certify(
     check_sketch(sketch)
     level, exact = check_confidence(confidence), checked_flag("exact", exact)
     if limits is None and isinstance(thresholds, Result):
-        limits = thresholds.limits  # type: ignore[assignment]
+        limits = thresholds.limits
     asked = Question.of(limits=limits, confidence=level).limits
     labels = label_notes(sketch._core)
     taken = Taken.of(thresholds, sketch, "certifying")

@@ -42,6 +42,7 @@ from gstar_fast._estimator.decide_by import (
 from gstar_fast._estimator.groups import Source
 from gstar_fast._estimator.training import Classifier, Rows, Scoring, planned, read_rows, train
 from gstar_fast._question.cut import Segments
+from gstar_fast._question.limits import Limits
 from gstar_fast._question.question import ObjectiveLike, Question
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.result import Result
@@ -146,7 +147,7 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         self,
         estimator: object,
         *,
-        limits: Mapping[str, float] | None = None,
+        limits: Limits | None = None,
         penalties: Mapping[str, float] | None = None,
         objective: ObjectiveLike = "error",
         method: str = "exact",

@@ -25,6 +25,7 @@ MEMBERS = {"of", "group", "at_least", "at_most"}  # of a saved limit
 
 LimitKey: TypeAlias = str | tuple[str, Name]  # what a limit is about
 LimitLike: TypeAlias = float | Mapping[str, float]  # what it asks for
+Limits: TypeAlias = Mapping[str, LimitLike] | Mapping[LimitKey, LimitLike]  # as users give them
 
 
 def read_limits(given: object) -> tuple[Limit, ...]:

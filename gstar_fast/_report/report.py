@@ -310,7 +310,7 @@ def _computed_frontier(result: Result, sketch: Sketch, criterion: str | None) ->
             found = make_frontier(
                 sketch,
                 traded,
-                limits=limits,  # type: ignore[arg-type]
+                limits=limits,
                 objective=asked.objective,
                 randomize=asked.randomize,
                 fair_between=asked.fair_between,

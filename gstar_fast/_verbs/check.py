@@ -154,7 +154,8 @@ def _fields(found: Result, expected: Result) -> Iterator[tuple[str, object, obje
                 raise _differs(name, other, one)
             yield from ((more, vars(other)[more], value) for more, value in vars(one).items())
         if name not in ("proof", "origin"):
-            yield name, *(dict(each) if isinstance(each, Part) else each for each in (other, one))
+            other, one = (dict(each) if isinstance(each, Part) else each for each in (other, one))
+            yield name, other, one
 
 
 def _differs(name: str, found: object, expected: object) -> Exception:

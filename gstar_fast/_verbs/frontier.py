@@ -17,7 +17,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._promise.curve import promised_curve
 from gstar_fast._question.cut import Segments
-from gstar_fast._question.limits import check_criterion, warn_of_ratios
+from gstar_fast._question.limits import Limits, check_criterion, warn_of_ratios
 from gstar_fast._question.question import Densities, ObjectiveLike, Question, check_confidence, name_of
 from gstar_fast._question.roles import ColumnsLike
 from gstar_fast._question.tables import check_verb
@@ -46,7 +46,7 @@ def frontier(
     sketch: Sketch | Densities,
     criterion: str,
     *,
-    limits: Mapping[str, float] | None = None,
+    limits: Limits | None = None,
     by: str = "limits",
     penalties: ArrayLike | None = None,
     objective: ObjectiveLike = "error",

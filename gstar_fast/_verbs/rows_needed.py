@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from gstar_fast._promise.by_group import AskedByGroup
 from gstar_fast._promise.by_segment import AskedBySegment
 from gstar_fast._question.cut import Segments
-from gstar_fast._question.limits import warn_of_ratios
+from gstar_fast._question.limits import Limits, warn_of_ratios
 from gstar_fast._question.question import ObjectiveLike, Question, check_confidence
 from gstar_fast._question.roles import ColumnsLike
 from gstar_fast._sketch.columns import warn_of_labels
@@ -24,7 +23,7 @@ from gstar_fast._solver.spread import check_pooled
 def rows_needed(
     sketch: Sketch,
     *,
-    limits: Mapping[str, float],
+    limits: Limits,
     confidence: float = 0.95,
     objective: ObjectiveLike = "error",
     unified: bool = False,

@@ -10,7 +10,7 @@ from gstar_fast._promise.by_group import AskedByGroup
 from gstar_fast._promise.by_segment import AskedBySegment
 from gstar_fast._promise.choose import promised
 from gstar_fast._question.cut import Segments
-from gstar_fast._question.limits import warn_of_ratios
+from gstar_fast._question.limits import Limits, warn_of_ratios
 from gstar_fast._question.question import Densities, ObjectiveLike, Question
 from gstar_fast._question.roles import ColumnsLike
 from gstar_fast._question.tables import check_verb
@@ -31,7 +31,7 @@ from gstar_fast._solver.spread import check_pooled, spread
 def solve(
     sketch: Sketch | Densities,
     *,
-    limits: Mapping[str, float] | None = None,
+    limits: Limits | None = None,
     penalties: Mapping[str, float] | None = None,
     objective: ObjectiveLike = "error",
     method: str = "exact",
