@@ -22,7 +22,7 @@ from gstar_fast._base.files import write_atomically
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_type, bad_value
 from gstar_fast._base.text import short_number
-from gstar_fast._criteria import CRITERION, EXAMPLE, Form
+from gstar_fast._criteria import CRITERION, EXAMPLE, Form, as_difference
 from gstar_fast._question.limits import check_criterion
 from gstar_fast._question.roles import asked_roles
 from gstar_fast._report.contents import Contents, Deciding
@@ -302,7 +302,7 @@ def _frontier_of(
 def _computed_frontier(result: Result, sketch: Sketch, criterion: str | None) -> tuple[Frontier | None, str | None]:
     asked = result.question
     chosen = criterion or next((one.name for one in asked.compared if one.name in CRITERION), EXAMPLE)
-    traded = CRITERION[chosen].as_difference.name if CRITERION[chosen].form is Form.RATIO else chosen
+    traded = as_difference(CRITERION[chosen]).name if CRITERION[chosen].form is Form.RATIO else chosen
     others = {name: limit for name, limit in result.limits.items() if name not in (chosen, traded)}
     tries = [others, {}] if others else [{}]
     for limits in tries:  # other limits are kept, so that the result is a point of the curve; where they can be

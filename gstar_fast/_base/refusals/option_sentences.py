@@ -7,7 +7,7 @@ from typing import Any
 
 from gstar_fast._base.refusals.wording import Entry, Face, entries, kind_of
 from gstar_fast._base.text import first_few, near
-from gstar_fast._criteria import CRITERION, EXAMPLE, LEAST_RATIO, not_offered
+from gstar_fast._criteria import CRITERION, EXAMPLE, LEAST_RATIO, as_difference, not_offered
 from gstar_fast.errors import (
     AssumptionWarning,
     DegenerateWarning,
@@ -141,7 +141,7 @@ def _criterion(e: Any, _: Face) -> str:
 def _penalised_ratio(_: Any, say: Face) -> str:
     instead = (
         say.entry("limits", LEAST_RATIO, "0.8"),
-        say.entry("penalties", CRITERION[LEAST_RATIO].as_difference.name, "..."),
+        say.entry("penalties", as_difference(CRITERION[LEAST_RATIO]).name, "..."),
     )
     return f"{LEAST_RATIO} is a ratio and cannot be a penalty; use {instead[0]}, or {instead[1]}"
 
@@ -183,7 +183,7 @@ def _low_ratio(e: Any, say: Face) -> str:
     return (
         f"{say.item('limits', LEAST_RATIO)} is a least ratio of selection rates; {ratio:g} lets one group be "
         f"accepted {times}; did you mean {rest}0.8 (the four-fifths rule), or "
-        f"{say.entry('limits', CRITERION[LEAST_RATIO].as_difference.name, f'{ratio:g}')}?"
+        f"{say.entry('limits', as_difference(CRITERION[LEAST_RATIO]).name, f'{ratio:g}')}?"
     )
 
 
@@ -292,7 +292,7 @@ OPTIONS |= entries(
     penalised_ratio=_penalised_ratio,
     penalised_sum=_penalised_sum,
     traded_ratio=lambda _, __: (
-        f"{LEAST_RATIO} is a ratio and has no gap to trade; use {CRITERION[LEAST_RATIO].as_difference.name!r}"
+        f"{LEAST_RATIO} is a ratio and has no gap to trade; use {as_difference(CRITERION[LEAST_RATIO]).name!r}"
     ),
     penalty=lambda e, say: f"{say.item('penalties', e.argument)} must be finite and not negative; got {e.value!r}",
     penalties_by=lambda _, __: "penalties go with by='penalties'; leave them out, or pass by='penalties'",

@@ -77,6 +77,16 @@ def text_of(r: Result, most: int = 50) -> str:
     if is_weighted(r):
         changes.append(["cost", short_number(r.before_cost), short_number(r.cost), cost_words(r)])
     changes.append(["error", short_number(r.before_error), short_number(r.error), ""])
+    changes += [
+        [
+            one.limit.show(),
+            short_number(one.before),
+            short_number(one.reached),
+            "the group nearest to the limit, or beyond",
+        ]
+        for one in r.gaps.held
+        if not one.limit.criterion.compares
+    ]
     for name, gap in r.gaps.items():
         changes.append([name, short_number(r.gaps.before.get(name)), short_number(gap), CRITERION[name].measured])
     table = aligned([row[:3] for row in changes])
