@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TypeAlias
 
 from gstar_fast._base.text import near
-from gstar_fast._criteria import CRITERION, not_offered
+from gstar_fast._criteria import CRITERION, limit_of_text, not_offered
 from gstar_fast._words import FORMATS, KINDS, METHODS
 
 Add: TypeAlias = Callable[..., argparse.Action]  # `add_argument` of a parser or of a group of options
@@ -57,7 +58,12 @@ def _by_criterion(add: Add, option: str, dest: str, text: str) -> None:
 
 def _asking(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("what to ask for").add_argument
-    _by_criterion(add, "--limit", "limits", "largest gap allowed (for disparate_impact: least ratio); repeatable")
+    _by_criterion(
+        add,
+        "--limit",
+        "limits",
+        "largest gap allowed (for disparate_impact: least ratio), or a rate in every group: tpr>=0.7; repeatable",
+    )
     add(
         "--objective",
         type=objective,
@@ -247,8 +253,11 @@ def _no_criterion(name: str) -> argparse.ArgumentTypeError:
     return argparse.ArgumentTypeError(f"there is no criterion {name!r}{hint}; see --help for all")
 
 
-def pair(text: str) -> tuple[str, float]:
-    """NAME=VALUE with the name of a criterion."""
+def pair(text: str) -> tuple[str, float | dict[str, float]]:
+    """NAME=VALUE with the name of a criterion; for a limit on a rate NAME>=VALUE or NAME<=VALUE."""
+    with contextlib.suppress(ValueError):
+        if (limit := limit_of_text(text)) is not None:
+            return limit
     name, equals, value = text.partition("=")
     if name not in CRITERION:
         raise _no_criterion(name)

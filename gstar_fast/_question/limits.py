@@ -13,9 +13,10 @@ import numpy as np
 from gstar_fast._base.arrays import Bools, Floats
 from gstar_fast._base.json import bad_document, decode_name, encode_name
 from gstar_fast._base.names import Name
+from gstar_fast._base.refusals.place import bad_option
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.warn import warn
-from gstar_fast._criteria import CRITERION, KNOWN, TOLERANCE, Criterion, Form, Limit
+from gstar_fast._criteria import CRITERION, ENDS, KNOWN, LIMITED, TOLERANCE, Criterion, Form, Limit
 from gstar_fast._rates import SOLVER_RATES
 
 HARDLY_A_RATIO = 0.2  # a limit on a ratio up to here reads like a gap
@@ -29,8 +30,9 @@ Limits: TypeAlias = Mapping[str, LimitLike] | Mapping[LimitKey, LimitLike]  # as
 
 
 def read_limits(given: object) -> tuple[Limit, ...]:
-    """One limit for each entry: the largest gap allowed, or the least ratio."""
-    return tuple(_limit(criterion, value) for criterion, value in _entries("limits", given))
+    """One limit for each entry: the largest gap, the least ratio, or what a rate is at least and at most."""
+    entries = _entries("limits", given, LIMITED)
+    return tuple((_limit if one.compares else _bound)(one, value) for one, value in entries)
 
 
 def encode_limit(limit: Limit) -> dict[str, Any]:
@@ -61,13 +63,13 @@ def saved_limits(saved: object) -> tuple[Limit, ...]:
 
 def read_penalties(given: object) -> dict[str, float]:
     """The weight of the squared gap, by criterion."""
-    return {criterion.name: _penalty(criterion, value) for criterion, value in _entries("penalties", given)}
+    return {criterion.name: _penalty(criterion, value) for criterion, value in _entries("penalties", given, CRITERION)}
 
 
-def check_criterion(name: object, argument: str) -> str:
-    """Return `name` if it is a criterion, else raise with the nearest word."""
-    if not isinstance(name, str) or name not in CRITERION:
-        raise refusal("criterion", argument, value=name, limit=tuple(CRITERION))
+def check_criterion(name: object, argument: str, known: Mapping[str, Criterion] = CRITERION) -> str:
+    """Return `name` if it is known, else raise with the nearest word."""
+    if not isinstance(name, str) or name not in known:
+        raise refusal("criterion", argument, value=name, limit=tuple(known))
     return name
 
 
@@ -78,14 +80,14 @@ def warn_of_ratios(limits: tuple[Limit, ...]) -> None:
             warn(refusal("low_ratio", "limits", value=limit.least, limit=HARDLY_A_RATIO))
 
 
-def _entries(argument: str, given: object) -> Iterator[tuple[Criterion, object]]:
+def _entries(argument: str, given: object, known: Mapping[str, Criterion]) -> Iterator[tuple[Criterion, object]]:
     """Each criterion and what is asked of it."""
     if given is None:
         return
     if not isinstance(given, Mapping):
         raise refusal("criteria_type", argument, value=given)
     for name, value in given.items():
-        yield CRITERION[check_criterion(name, f"names in {argument}")], value
+        yield known[check_criterion(name, f"names in {argument}", known)], value
 
 
 def _limit(criterion: Criterion, value: object) -> Limit:
@@ -93,6 +95,19 @@ def _limit(criterion: Criterion, value: object) -> Limit:
     if not 0 <= number <= criterion.largest:
         raise refusal("limit", criterion.name, value=value, limit=criterion.largest)
     return criterion.limit(number)
+
+
+def _bound(criterion: Criterion, value: object) -> Limit:
+    """What a rate is at least and at most."""
+    name = criterion.name
+    if not isinstance(value, Mapping) or not value or not value.keys() <= ENDS.keys():
+        text = f"a limit on {name} has to say on which side; write {{{name!r}: {{'at_least': 0.7}}}} or 'at_most'"
+        raise bad_option("limits", f"{text}; got {value!r}")
+    ends = {end: _number("limits", criterion, value[end]) if end in value else none for end, none in ENDS.items()}
+    least, most = ends.values()
+    if not (least <= most and all(0 <= number <= 1 for number in ends.values() if math.isfinite(number))):
+        raise bad_option("limits", f"limits on {name} are from 0 to 1, at_least not above at_most; got {value!r}")
+    return Limit(criterion, least, most)
 
 
 def _penalty(criterion: Criterion, value: object) -> float:

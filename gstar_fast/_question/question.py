@@ -15,7 +15,7 @@ from gstar_fast._base.json import bad_document
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._criteria import KNOWN, Criterion, Form, Limit
+from gstar_fast._criteria import KNOWN, Criterion, Form, Limit, limit_texts
 from gstar_fast._density.density import Density
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Code, Column, Segments
@@ -118,6 +118,11 @@ class Question:
             for rate in KNOWN[name].rates:
                 out[SOLVER_RATES.index(rate)] += value
         return out
+
+    @property
+    def bounds(self) -> tuple[Limit, ...]:
+        """Limits on a rate of every group."""
+        return tuple(limit for limit in self.limits if limit.form is Form.BOUND)
 
     @property
     def in_rows(self) -> bool:
@@ -239,9 +244,10 @@ class Question:
         out: list[str] = []
         for name, value in self.given().items():
             option = f"--{name.replace('_', '-')}"
-            if name in ("limits", "penalties"):
-                singular = {"limits": "--limit", "penalties": "--penalty"}[name]
-                out += [word for key, number in value.items() for word in (singular, f"{key}={number!r}")]
+            if name == "limits":
+                out += [word for limit in self.limits for text in limit_texts(limit) for word in ("--limit", text)]
+            elif name == "penalties":
+                out += [word for key, number in value.items() for word in ("--penalty", f"{key}={number!r}")]
             elif name in ("fair_between", "decide_by"):
                 columns = self.columns if name == "decide_by" else value
                 out += [word for column in columns or () for word in (option, str(column))]

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._criteria import Form
 
 if TYPE_CHECKING:
     from gstar_fast._question.question import Question
@@ -29,6 +30,7 @@ class Feature(NamedTuple):
 
 FEATURES: dict[str, Feature] = {
     "limits": Feature("limits", lambda q: bool(q.limits), False),
+    "bound": Feature("limits", lambda q: any(limit.form is Form.BOUND for limit in q.limits), False),
     "penalties": Feature("penalties", lambda q: bool(q.penalties), False),
     "smooth": Feature("density", lambda q: q.smooth),
     "iterative": Feature("method", lambda q: q.method != "exact"),
@@ -49,6 +51,8 @@ APART: dict[tuple[str, str], str] = {  # why two features do not go together
     ("mixtures", "penalties"): "mixtures are for limits, which need no penalty",
     ("mixtures", "smooth"): "mixtures are found on the counts",
     ("mixtures", "unified"): "one threshold for everybody cannot be mixed by group",
+    ("bound", "smooth"): "limits on a rate are held on the counts",
+    ("bound", "confidence"): "only limits on gaps can be promised",
     ("max_seconds", "mixtures"): "mixtures need no search that could be ended early",
     ("max_seconds", "smooth"): "only a search on the counts can be ended early",
     ("max_seconds", "unified"): "one threshold for everybody needs no search that could be ended early",

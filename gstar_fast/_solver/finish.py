@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from gstar_fast._backends.common.choices import allowed, loss_of
-from gstar_fast._backends.interface import Arrays, Ints
+from gstar_fast._backends.common.choices import loss_of
+from gstar_fast._backends.interface import Ints
 from gstar_fast._base.names import Name
 from gstar_fast._base.thresholds import Mixture as MixtureParts
+from gstar_fast._criteria import TOLERANCE
 from gstar_fast._question.question import name_of
 from gstar_fast._solver.answer.parts import Gaps, GroupRates, GroupThresholds, Held, Note, Origin, Proof, Rates
 from gstar_fast._solver.answer.result import Result
@@ -26,6 +27,7 @@ from gstar_fast._solver.search import (
     choose,
     choose_unified,
     loosened,
+    looser,
     nearest,
 )
 
@@ -153,17 +155,23 @@ def infeasible(search: Search, choice: Choice, end: float) -> Result:
     Of all that miss them by no more, those with the least error, or loss: the answer to the looser question. At the
     moment `end` the search for them stops.
     """
+    unified = search.question.unified
 
-    def best_for_all(p: Arrays) -> tuple[Ints | None, bool]:
-        return choose_unified(replace(search, arrays=p)).numbers, True
+    def find(slack: float) -> tuple[tuple[Search, Ints] | None, bool]:
+        near = looser(search, slack)
+        numbers, sure = (choose_unified(near).numbers, True) if unified else cheapest_within(near.arrays, end)
+        return None if numbers is None else (near, numbers), sure
 
-    find = best_for_all if search.question.unified else lambda p: cheapest_within(p, end)
-    near = nearest(lambda slack: find(loosened(search.arrays, slack)))
-    numbers = near.found
-    if not choice.proven and allowed(search.arrays, numbers):  # the looser question was easier, and met the limits too
-        return finish(search, numbers, "not_converged", choice.opened, lower_bound=choice.lower_bound)
-    if not search.question.unified and any(w > 0 for w in search.arrays.penalty):
-        weighed = choose(replace(search, arrays=loosened(search.arrays, near.slack.each)), end).numbers
+    near = nearest(find)
+    easier, numbers = near.found
+    p, asked = search.arrays, search.question
+    own = replace(easier, question=asked, arrays=replace(easier.arrays, limit=p.limit, ratio=p.ratio, total=p.total))
+    if not choice.proven:  # the looser question was easier, and its answer may meet the limits too
+        met = finish(own, numbers, "not_converged", choice.opened, lower_bound=choice.lower_bound)
+        if all(one.limit.met(one.reached, TOLERANCE) is not False for one in met.gaps.held):
+            return met
+    if not unified and any(w > 0 for w in p.penalty):
+        weighed = choose(easier, end).numbers
         numbers = numbers if weighed is None else weighed
     if choice.proven:
         verdict, message = (
@@ -176,7 +184,7 @@ def infeasible(search: Search, choice: Choice, end: float) -> Result:
             f"no thresholds that meet these limits were found in {choice.opened} boxes, the most allowed, which does "
             f"not prove that there are none; {near.slack.words('thresholds')}"
         )
-    found = finish(search, numbers, verdict, choice.opened, lower_bound=0.0, message=message)
+    found = finish(own, numbers, verdict, choice.opened, lower_bound=0.0, message=message)
     return found.but(slack=near.slack)
 
 

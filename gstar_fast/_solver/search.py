@@ -13,9 +13,9 @@ import numpy as np
 from gstar_fast._backends import room
 from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._base.names import Name
-from gstar_fast._criteria import TOLERANCE
+from gstar_fast._criteria import TOLERANCE, Limit
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.answer.parts import Note, Slack
@@ -55,15 +55,11 @@ class Search(Problem):
 
     def only(self, entries: Ints) -> Search:
         """The same question with these entries alone, in rising order; it keeps no counts of bins."""
-        start = np.searchsorted(entries, self.table.start)
-        table = self.table._replace(
-            start=start,
-            candidate=self.table.candidate[entries],
-            accepted=self.table.accepted[:, entries],
-            cost=self.table.cost[entries],
-        )
+        table = kept(self.table, entries)
         p = self.arrays
-        arrays = replace(p, start=start, cost=p.cost[entries], distance=p.distance[entries], rates=p.rates[:, entries])
+        arrays = replace(
+            p, start=table.start, cost=p.cost[entries], distance=p.distance[entries], rates=p.rates[:, entries]
+        )
         return replace(self, cells=self.cells.summed(), table=table, arrays=arrays)
 
     def asked(self, question: Question, shared: bool = False, certain: bool = False) -> Search:
@@ -98,6 +94,9 @@ def lay_out(p: Problem, swept: tuple[int, ...] = (), shared: bool = False, certa
     table: Table = every_candidate(rows, scale) if shared else room("solver").tabulate(rows, scale.fp, scale.fn)
     if certain:
         table = with_certain(table, rows.shape[2], scale)
+    if not shared and (bounds := p.question.bounds):
+        group = np.repeat(np.arange(len(p.cells.groups)), np.diff(table.start))
+        table = kept(table, np.flatnonzero(within(bounds, table.accepted, p.totals[:, group])))
     windows, penalty = p.question.windows, p.question.penalty
     active = [r for r in range(len(SOLVER_RATES)) if windows.set[r] or penalty[r] > 0 or r in swept]
     arrays = Arrays(
@@ -113,6 +112,25 @@ def lay_out(p: Problem, swept: tuple[int, ...] = (), shared: bool = False, certa
         total=windows.total,
     )
     return Search(p.cells, p.question, p.totals, p.scale, p.has, p.notes, table, arrays)
+
+
+def kept(table: Table, entries: Ints) -> Table:
+    """These entries alone, in rising order."""
+    return table._replace(
+        start=np.searchsorted(entries, table.start),
+        candidate=table.candidate[entries],
+        accepted=table.accepted[:, entries],
+        cost=table.cost[entries],
+    )
+
+
+def within(bounds: tuple[Limit, ...], accepted: Ints, totals: Ints) -> Bools:
+    """Which entries keep every rate within its bounds; rows (3, ...). A group without the rows of a rate keeps it."""
+    out = np.ones(accepted.shape[1:], dtype=bool)
+    for limit in bounds:
+        rate = limit.criterion.rates[0]
+        out &= limit.keeps(rate.values(accepted, totals)[None], TOLERANCE) | ~rate.has(totals)
+    return out
 
 
 class Choice(NamedTuple):
@@ -134,6 +152,8 @@ class Choice(NamedTuple):
 def choose(search: Search, end: float = math.inf) -> Choice:
     """The best choice within the limits, or of those found until the moment `end`."""
     p = search.arrays
+    if not np.diff(p.start).all():  # bounds leave a group without candidates
+        return Choice(None, 0)
     backend = room("solver")
     if not any(w > 0 for w in p.penalty):
         numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT, seconds_left(end))
@@ -174,7 +194,11 @@ def choose_unified(search: Search) -> Choice:
     shared = [np.arange(search.n_candidates)] * len(search.groups)
     penalised = any(w > 0 for w in p.penalty)
     value: Values = loss_of(p, shared) if penalised else p.cost.reshape(len(search.groups), -1).sum(axis=0)
-    open_ = np.flatnonzero(np.broadcast_to(allowed(p, shared), search.n_candidates))
+    met = np.broadcast_to(allowed(p, shared), search.n_candidates)
+    if bounds := search.question.bounds:
+        totals = np.broadcast_to(search.totals[:, :, None], (*search.totals.shape, search.n_candidates))
+        met = met & within(bounds, search.table.accepted.reshape(totals.shape), totals).all(axis=0)
+    open_ = np.flatnonzero(met)
     if len(open_) == 0:
         return Choice(None, search.n_candidates)
     order = np.lexsort((open_, np.abs(open_ - search.table.unified), value[open_]))
@@ -242,6 +266,15 @@ def loosened(p: Arrays, slack: float) -> Arrays:
     return replace(p, limit=p.limit + slack, ratio=ratio, total=p.total + slack)
 
 
+def looser(search: Search, slack: float) -> Search:
+    """The same search with every limit looser; bounds of rates may then leave more candidates."""
+    if search.question.bounds:
+        limits = (one if one.criterion.compares else one.looser(slack) for one in search.question.limits)
+        question = replace(search.question, limits=tuple(limits))
+        search = lay_out(replace(search, question=question), shared=question.unified)
+    return replace(search, arrays=loosened(search.arrays, slack))
+
+
 def nearest(find: Callable[[float], tuple[Found | None, bool]]) -> Nearest[Found]:
     """Bisect for the least slack; `find` answers with what meets limits so much looser, or None, and if it is sure."""
     low, high = 0, STEPS
@@ -261,5 +294,7 @@ def nearest(find: Callable[[float], tuple[Found | None, bool]]) -> Nearest[Found
 
 def cheapest_within(p: Arrays, end: float = math.inf) -> tuple[Ints | None, bool]:
     """The choice of least error within the limits, ignoring penalties; the search stops at time `end`."""
+    if not np.diff(p.start).all():
+        return None, True
     numbers, _, finished, _ = room("solver").solve_limits(p, BOXES, seconds_left(end))
     return (numbers if numbers[0] >= 0 else None if finished else _first_allowed(p)), bool(finished)

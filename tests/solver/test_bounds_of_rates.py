@@ -1,0 +1,195 @@
+"""Limits on a rate itself: floors and ceilings in every group, and a share of all rows."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gstar_fast as gf
+from gstar_fast.__main__ import main
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::gstar_fast.errors.DegenerateWarning",
+    "ignore::gstar_fast.errors.MissingClassWarning",
+    "ignore::gstar_fast.errors.NoiseWarning",
+    "ignore::gstar_fast.errors.ResolutionWarning",
+)
+FLOOR = {"tpr": {"at_least": 0.7}}
+
+
+def rows_of(seed, groups=3, most=40):
+    """A few rows with ties, every group and label among them."""
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(1, groups + 1))
+    group = np.concatenate([np.arange(k), np.arange(k), rng.integers(0, k, int(rng.integers(2, most)))])
+    label = np.concatenate([np.zeros(k, int), np.ones(k, int), rng.integers(0, 2, len(group) - 2 * k)])
+    return np.round(rng.normal(size=len(group)) + label, 1), label, group
+
+
+def counted(score, label, group, threshold):
+    """Rates of a group, and its wrong decisions, from the rows."""
+    taken = score >= threshold
+    return {
+        "tpr": taken[label == 1].mean(),
+        "fpr": taken[label == 0].mean(),
+        "selection_rate": taken.mean(),
+        "accuracy": (taken == label).mean(),
+        "wrong": int((taken != label).sum()),
+        "taken": int(taken.sum()),
+    }
+
+
+def holds(rates, rows, limits):
+    """Whether thresholds of all groups meet the limits."""
+    for name, asked in limits.items():
+        if name == "selected":
+            values = [sum(at["taken"] for at in rates) / rows]
+        elif isinstance(asked, dict):
+            values = [at[name] for at in rates]
+        else:
+            ends = [[at[rate] for at in rates] for rate in ("tpr", "fpr")]
+            values, asked = [max(max(end) - min(end) for end in ends)], {"at_most": asked}
+        low, high = asked.get("at_least", -math.inf), asked.get("at_most", math.inf)
+        if not all(low - 1e-12 <= value <= high + 1e-12 for value in values):
+            return False
+    return True
+
+
+def least_error(sketch, rows, limits, *, unified=False):
+    """The least error by trying all thresholds; None where nothing meets the limits."""
+    score, label, group = rows
+    candidates = [-math.inf, *sketch.edges.tolist()]
+    own = [(score[group == k], label[group == k]) for k in sketch.groups]
+    table = [[counted(s, y, None, t) for t in candidates] for s, y in own]
+    choices = zip(*table, strict=True) if unified else itertools.product(*table)
+    found = [sum(at["wrong"] for at in rates) for rates in choices if holds(rates, len(score), limits)]
+    return min(found) / len(score) if found else None
+
+
+ENDS = st.one_of(
+    st.builds(lambda x: {"at_least": x}, st.integers(0, 16).map(lambda x: x / 20)),
+    st.builds(lambda x: {"at_most": x}, st.integers(2, 20).map(lambda x: x / 20)),
+)
+BOUNDS = st.dictionaries(st.sampled_from(["tpr", "fpr", "selection_rate", "accuracy"]), ENDS, min_size=1, max_size=3)
+
+
+@pytest.mark.every_backend
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), limits=BOUNDS, gap=st.sampled_from([None, 0.1, 0.4]), unified=st.booleans())
+def test_bounds_give_the_least_error_of_all_thresholds_that_keep_them(backend, seed, limits, gap, unified):
+    rows = rows_of(seed)
+    sketch = gf.Sketch.from_rows(*rows, bins=16)
+    if gap is not None and len(sketch.groups) > 1:
+        limits = {**limits, "equalized_odds": gap}
+    result = gf.solve(sketch, limits=limits, unified=unified, evidence=0)
+    least = least_error(sketch, rows, limits, unified=unified)
+    assert result.verdict == ("infeasible" if least is None else "optimal")
+    assert result.meets_limits == (least is not None)
+    if least is not None:
+        assert result.error == pytest.approx(least, abs=1e-12)
+    result.check(sketch)
+    assert gf.Result.from_json(result.to_json()) == result
+
+
+@pytest.mark.every_backend
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10**6), limits=BOUNDS)
+def test_mixtures_keep_bounds_and_cost_no_more(backend, seed, limits):
+    rows = rows_of(seed)
+    sketch = gf.Sketch.from_rows(*rows, bins=16)
+    mixed = gf.solve(sketch, limits=limits, randomize=True, evidence=0)
+    single = gf.solve(sketch, limits=limits, evidence=0)
+    if single.meets_limits:
+        assert mixed.error <= single.error + 1e-9
+    if mixed.meets_limits:
+        for name, asked in limits.items():
+            for rates in mixed.rates.values():
+                value = getattr(rates, name)
+                assert asked.get("at_least", 0) - 1e-9 <= value <= asked.get("at_most", 1) + 1e-9
+    mixed.check(sketch)
+
+
+def sketch_of_people(rows=4000):
+    table = gf.datasets.paper_synthetic(rows=rows, seed=1)
+    return gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+
+
+def test_a_floor_is_read_back_as_it_was_given():
+    result = gf.solve(sketch_of_people(), limits={**FLOOR, "equalized_odds": 0.1})
+    assert result.limits == {**FLOOR, "equalized_odds": 0.1}
+    assert min(at.tpr for at in result.rates.values()) >= 0.7
+    assert "asked: tpr >= 0.7, equalized_odds <= 0.1" in str(result)
+    (held, _) = result.gaps.held
+    assert held.met
+    assert held.reached == min(at.tpr for at in result.rates.values())
+    assert json.loads(result.to_json())["question"]["limits"][0] == {"of": "tpr", "at_least": 0.7}
+
+
+def test_a_floor_out_of_reach_says_how_far():
+    result = gf.solve(sketch_of_people(), limits={"tpr": {"at_least": 0.9}, "fpr": {"at_most": 0.05}})
+    assert result.verdict == "infeasible"
+    worst = max(max(0.9 - at.tpr, at.fpr - 0.05) for at in result.rates.values())
+    assert result.proof.slack.each - 2e-5 < worst <= result.proof.slack.each + 1e-12
+
+
+def test_evidence_and_penalties_go_with_floors():
+    sketch = sketch_of_people()
+    assert gf.solve(sketch, limits={"tpr": {"at_least": 0.1}}).verdict in ("optimal", "unified")
+    result = gf.solve(sketch, limits=FLOOR, penalties={"equalized_odds": 1.0})
+    assert result.verdict == "optimal"
+    assert min(at.tpr for at in result.rates.values()) >= 0.7
+
+
+def test_a_floor_by_segment_is_one_of_protected_groups():
+    table = gf.datasets.paper_synthetic(rows=3000, seed=2)
+    segment = np.random.default_rng(0).integers(0, 3, 3000)
+    sketch = gf.Sketch.from_rows(table.scores, table.labels, [table.groups, segment], bins=64)
+    result = gf.solve(sketch, limits={**FLOOR, "equal_opportunity": 0.1}, fair_between=0, decide_by=1)
+    assert min(at.tpr for at in result.rates.values()) >= 0.7
+    result.check(sketch)
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ({"tpr": 0.7}, "a limit on tpr has to say on which side; write {'tpr': {'at_least': 0.7}} or 'at_most'"),
+        ({"tpr": {}}, "on which side"),
+        ({"tpr": {"least": 0.7}}, "on which side"),
+        ({"tpr": {"at_least": 1.2}}, "from 0 to 1"),
+        ({"tpr": {"at_least": math.nan}}, "from 0 to 1"),
+        ({"tpr": {"at_least": 0.7, "at_most": 0.5}}, "at_least not above at_most"),
+        ({"tpr": {"at_least": "high"}}, "must be a number"),
+        ({"tpr": {"at_least": True}}, "must be a number"),
+        ({"equalized_odds": {"at_most": 0.1}}, "must be a number"),
+        ({"recall": {"at_least": 0.7}}, "recall"),
+    ],
+)
+def test_a_limit_that_says_nothing_is_rejected(limits, words):
+    with pytest.raises((ValueError, TypeError)) as raised:
+        gf.solve(sketch_of_people(100), limits=limits)
+    assert words in str(raised.value)
+
+
+def test_the_estimator_and_the_report_take_floors():
+    sklearn = pytest.importorskip("sklearn.linear_model")
+    table = gf.datasets.paper_synthetic(rows=3000, seed=1)
+    model = gf.GroupThresholdClassifier(sklearn.LogisticRegression(), limits=FLOOR, cv=3)
+    model.fit(table.scores[:, None], table.labels, sensitive_features=table.groups)
+    assert min(at.tpr for at in model.result_.rates.values()) >= 0.7
+    assert "tpr >= 0.7" in gf.report(model.result_, model.sketch_).html.replace("&gt;", ">")
+
+
+def test_the_command_line_takes_floors(tmp_path, capsys):
+    sketch_of_people().save(tmp_path / "s.gstar")
+    out = tmp_path / "t.json"
+    options = ["--limit", "tpr>=0.7", "--limit", "equalized_odds=0.1", "-o", str(out)]
+    assert main(["solve", str(tmp_path / "s.gstar"), *options]) == 0
+    result = gf.Result.load(out)
+    assert result.limits == {**FLOOR, "equalized_odds": 0.1}
+    assert result.question.as_options()[:4] == ["--limit", "tpr>=0.7", "--limit", "equalized_odds=0.1"]
