@@ -170,14 +170,13 @@ def _of_rates(contents: Contents) -> list[Held]:
 
 def _held_row(one: Held) -> list[object]:
     asked_for = tag("td", one.limit.show(), _met(one.met), class_="n")
-    of = "all rows" if one.limit.form is Form.TOTAL else "the group nearest to the limit, or furthest beyond it"
     numbers = (tag("td", short_number(value), class_="n") for value in (one.before, one.reached))
     return [
         plain(one.limit.criterion.name),
         asked_for,
         *numbers,
         "-",
-        f"{plain(one.limit.criterion.rates[0].name)} of {of}",
+        one.limit.criterion.measured,
     ]
 
 

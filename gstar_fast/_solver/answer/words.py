@@ -82,7 +82,7 @@ def text_of(r: Result, most: int = 50) -> str:
             one.limit.show(),
             short_number(one.before),
             short_number(one.reached),
-            "the group nearest to the limit, or beyond",
+            one.limit.criterion.measured,
         ]
         for one in r.gaps.held
         if not one.limit.criterion.compares
