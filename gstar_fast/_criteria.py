@@ -149,10 +149,17 @@ MEASURED: dict[str, Criterion] = {  # in the order of an audit
     )
 }
 CRITERION = {name: criterion for name, criterion in MEASURED.items() if criterion.meaning}  # that can be asked for
-BOUNDS = {rate.name: Criterion(rate.name, (rate,), Form.BOUND) for rate in (*SOLVER_RATES, TNR, FNR, PPV)}
-SELECTED = Criterion("selected", (SELECTION_RATE,), Form.TOTAL)
+BOUNDS = {
+    rate.name: Criterion(rate.name, (rate,), Form.BOUND, measured="of the group nearest to the limit, or beyond it")
+    for rate in (*SOLVER_RATES, TNR, FNR, PPV)
+}
+SELECTED = Criterion("selected", (SELECTION_RATE,), Form.TOTAL, measured="share of all rows that is accepted")
 KNOWN: dict[str, Criterion] = {**CRITERION, **BOUNDS, SELECTED.name: SELECTED}  # offered or not
-LIMITED = {**CRITERION, **{rate.name: BOUNDS[rate.name] for rate in SOLVER_RATES}}  # what a limit can be about
+LIMITED = {  # what a limit can be about
+    **CRITERION,
+    **{rate.name: BOUNDS[rate.name] for rate in SOLVER_RATES},
+    SELECTED.name: SELECTED,
+}
 
 
 ENDS = {"at_least": -math.inf, "at_most": math.inf}  # of a limit on a rate, and where one is left out

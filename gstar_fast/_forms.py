@@ -211,7 +211,7 @@ class Limit(NamedTuple):
         """Which candidates of a group the limit allows, by their rates (R, n): a BOUND leaves some out."""
         import numpy as np
 
-        if self.form is not Form.BOUND:
+        if self.criterion.compares:
             return np.ones(rates.shape[1], dtype=bool)
         kept = (rates >= self.least - tolerance) & (rates <= self.most + tolerance)
         return np.asarray(kept.all(axis=0))

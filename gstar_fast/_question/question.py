@@ -125,6 +125,11 @@ class Question:
         return tuple(limit for limit in self.limits if limit.form is Form.BOUND)
 
     @property
+    def totals(self) -> tuple[Limit, ...]:
+        """Limits on a rate of all rows together."""
+        return tuple(limit for limit in self.limits if limit.form is Form.TOTAL)
+
+    @property
     def in_rows(self) -> bool:
         """Whether its limits are held as rows of a program, and not by a search over windows of rates."""
         forms = {limit.form for limit in self.limits}

@@ -31,6 +31,7 @@ class Feature(NamedTuple):
 FEATURES: dict[str, Feature] = {
     "limits": Feature("limits", lambda q: bool(q.limits), False),
     "bound": Feature("limits", lambda q: any(limit.form is Form.BOUND for limit in q.limits), False),
+    "total": Feature("limits", lambda q: any(limit.form is Form.TOTAL for limit in q.limits), False),
     "penalties": Feature("penalties", lambda q: bool(q.penalties), False),
     "smooth": Feature("density", lambda q: q.smooth),
     "iterative": Feature("method", lambda q: q.method != "exact"),
@@ -53,6 +54,9 @@ APART: dict[tuple[str, str], str] = {  # why two features do not go together
     ("mixtures", "unified"): "one threshold for everybody cannot be mixed by group",
     ("bound", "smooth"): "limits on a rate are held on the counts",
     ("bound", "confidence"): "only limits on gaps can be promised",
+    ("total", "smooth"): "a share of all rows is held on the counts",
+    ("total", "confidence"): "only limits on gaps can be promised",
+    ("total", "penalties"): "a share of all rows goes with limits, not with penalties",
     ("max_seconds", "mixtures"): "mixtures need no search that could be ended early",
     ("max_seconds", "smooth"): "only a search on the counts can be ended early",
     ("max_seconds", "unified"): "one threshold for everybody needs no search that could be ended early",

@@ -54,7 +54,7 @@ def cautions(
     selected = after.rates[SELECTED]
     base, poor = _poor(selected, totals)
     found = []
-    if said := _all_rows(selected, rows, totals, after):
+    if said := _all_rows(selected, rows, totals, after, question):
         found.append(said)
     if poor.any() and not (found and poor.all()):
         words = (f"{_accepts(selected[k], repr(groups[k]))}, {_where(base[k])}" for k in np.flatnonzero(poor))
@@ -67,7 +67,7 @@ def cautions(
                 f"{_accepts(taken[j], f'segment {names[j]!r}')}, {_where(shares[j])}" for j in np.flatnonzero(hardly)
             )
             found.append(f"it {first_few(words, MOST, '; ')}")
-    if said := _kept(after, before, totals, scale):
+    if not question.totals and (said := _kept(after, before, totals, scale)):
         found.append(said)
     notes: list[Note] = []
     if found:
@@ -113,9 +113,11 @@ def _thresholds_of(result: Result, sketch: Sketch) -> dict[Name, list[float]]:
     return dict.fromkeys(sketch.groups, sorted({t for several in own.values() for t in several}))
 
 
-def _all_rows(selected: Floats, rows: Ints, totals: Ints, after: Outcome) -> str | None:
+def _all_rows(selected: Floats, rows: Ints, totals: Ints, after: Outcome, question: Question) -> str | None:
     """What is wrong with the share of all rows that is accepted."""
     share = float(selected @ rows) / max(int(rows.sum()), 1)
+    if any(limit.most < math.inf and share <= limit.most <= FEW for limit in question.totals):
+        return None  # as few as were asked for
     positive = float(totals[1].sum() / max(int(totals[:2].sum()), 1))
     hardly = RARE <= positive <= COMMON and not FEW <= share <= MANY
     if not hardly and not (share in (0.0, 1.0) and after.error > 0):

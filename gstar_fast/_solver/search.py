@@ -198,6 +198,9 @@ def choose_unified(search: Search) -> Choice:
     if bounds := search.question.bounds:
         totals = np.broadcast_to(search.totals[:, :, None], (*search.totals.shape, search.n_candidates))
         met = met & within(bounds, search.table.accepted.reshape(totals.shape), totals).all(axis=0)
+    if shares := search.question.totals:
+        accepted = search.table.accepted.reshape(3, len(search.groups), -1).sum(axis=1)
+        met = met & within(shares, accepted, np.broadcast_to(search.totals.sum(axis=1)[:, None], accepted.shape))
     open_ = np.flatnonzero(met)
     if len(open_) == 0:
         return Choice(None, search.n_candidates)
@@ -268,7 +271,7 @@ def loosened(p: Arrays, slack: float) -> Arrays:
 
 def looser(search: Search, slack: float) -> Search:
     """The same search with every limit looser; bounds of rates may then leave more candidates."""
-    if search.question.bounds:
+    if search.question.bounds or search.question.totals:
         limits = (one if one.criterion.compares else one.looser(slack) for one in search.question.limits)
         question = replace(search.question, limits=tuple(limits))
         search = lay_out(replace(search, question=question), shared=question.unified)

@@ -54,8 +54,9 @@ def solve(
         rows=500)``: no rows are needed then. Options that need counts raise ValueError with these.
     limits : dict, optional
         Largest gap allowed, by criterion: ``{"equalized_odds": 0.02}``. ``disparate_impact`` is a least ratio.
-        ``equalized_odds_sum``, the tpr gap plus the fpr gap, is from 0 to 2. Or what a rate is in every group: ``{"tpr":
-        {"at_least": 0.7}}``, also `fpr`, `selection_rate`, `accuracy` and `balanced_accuracy`, and ``at_most``.
+        ``equalized_odds_sum``, the tpr gap plus the fpr gap, is from 0 to 2. Or what a rate is in every group:
+        ``{"tpr": {"at_least": 0.7}}``; also `fpr`, `selection_rate`, `accuracy` and `balanced_accuracy`, and
+        ``at_most``. ``{"selected": {"at_most": 0.1}}`` is a share of all rows, unlabelled ones included.
     penalties : dict, optional
         Weight of the squared gap, by criterion: the paper's lambda.
     objective : {"error", "balanced_error"} or dict

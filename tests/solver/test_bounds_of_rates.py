@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 import gstar_fast as gf
 from gstar_fast.__main__ import main
@@ -115,6 +116,87 @@ def test_mixtures_keep_bounds_and_cost_no_more(backend, seed, limits):
     mixed.check(sketch)
 
 
+SHARE = st.dictionaries(st.sampled_from(["at_least", "at_most"]), st.integers(1, 19).map(lambda x: x / 20), min_size=1)
+SHARES = SHARE.filter(lambda ends: ends.get("at_least", 0) <= ends.get("at_most", 1))
+
+
+@pytest.mark.every_backend
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), share=SHARES, gap=st.sampled_from([None, 0.2, 0.5]), unified=st.booleans())
+def test_a_share_of_all_rows_gives_the_least_error_of_all_thresholds_that_keep_it(backend, seed, share, gap, unified):
+    rows = rows_of(seed)
+    sketch = gf.Sketch.from_rows(*rows, bins=16)
+    limits = {"selected": share, "tpr": {"at_least": 0.2}}
+    if gap is not None and len(sketch.groups) > 1:
+        limits["equalized_odds"] = gap
+    result = gf.solve(sketch, limits=limits, unified=unified, evidence=0)
+    least = least_error(sketch, rows, limits, unified=unified)
+    assert result.verdict == ("infeasible" if least is None else "optimal")
+    if least is not None:
+        assert result.error == pytest.approx(least, abs=1e-12)
+    result.check(sketch)
+    assert gf.Result.from_json(result.to_json()) == result
+    if not unified:
+        mixed = gf.solve(sketch, limits=limits, randomize=True, evidence=0)
+        mixed.check(sketch)
+        assert least is None or mixed.error <= least + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_share_of_all_rows_is_the_optimum_of_highs_for_many_groups(seed):
+    """Thresholds of four to six groups as a program of whole numbers, which shares nothing with the search."""
+    rng = np.random.default_rng(seed)
+    groups, rows = int(rng.integers(4, 7)), 300
+    group, label = rng.integers(0, groups, rows), rng.integers(0, 2, rows)
+    score = np.round(rng.normal(size=rows) + label + 0.3 * group, 1)
+    sketch = gf.Sketch.from_rows(score, label, group, bins=32)
+    candidates = [-math.inf, *sketch.edges.tolist()]
+    taken = np.array([[(group == k) & (score >= t) for t in candidates] for k in range(groups)])  # (K, C, rows)
+    wrong = (taken & (label == 0)).sum(axis=2) + ((group == np.arange(groups)[:, None]) & (label == 1)).sum(axis=1)[
+        :, None
+    ]
+    wrong = wrong - (taken & (label == 1)).sum(axis=2)
+    tpr = (taken & (label == 1)).sum(axis=2) / [[((group == k) & (label == 1)).sum()] for k in range(groups)]
+    n = wrong.size  # one switch for each group and candidate, and the lowest tpr at the end
+    one_each = np.hstack([np.kron(np.eye(groups), np.ones(len(candidates))), np.zeros((groups, 1))])
+    share = np.append(taken.sum(axis=2).ravel(), 0) / rows
+    own = np.hstack([np.kron(np.eye(groups), np.ones(len(candidates))) * tpr.ravel(), -np.ones((groups, 1))])
+    found = milp(
+        np.append(wrong.ravel(), 0),
+        constraints=[
+            LinearConstraint(one_each, 1, 1),
+            LinearConstraint(share[None], -np.inf, 0.3 + 1e-9),
+            LinearConstraint(own, 0, 0.2 + 1e-9),
+        ],
+        integrality=np.append(np.ones(n), 0),
+        bounds=Bounds(0, 1),
+    )
+    result = gf.solve(sketch, limits={"selected": {"at_most": 0.3}, "equal_opportunity": 0.2}, evidence=0)
+    assert result.verdict == "optimal"
+    assert result.error * rows == pytest.approx(found.fun, abs=1e-6)
+    assert sum(at.selection_rate * at.rows for at in result.rates.values()) <= 0.3 * rows + 1e-9
+    result.check(sketch)
+
+
+def test_a_share_counts_rows_without_a_label_and_weights():
+    score, label = np.arange(20.0), [0, 1, None, 1] * 5
+    sketch = gf.Sketch.from_rows(score, label, np.arange(20) % 2, bins=256)
+    result = gf.solve(sketch, limits={"selected": {"at_most": 0.29}}, evidence=0)
+    assert (score >= 0).sum() * 0.29 >= sum(at.selection_rate * at.rows for at in result.rates.values()) > 4
+    weights = np.where(np.arange(20) < 18, 1.0, 10.0)
+    weighted = gf.Sketch.from_rows(score, label, np.arange(20) % 2, weights=weights, bins=256)
+    result = gf.solve(weighted, limits={"selected": {"at_most": 0.29}}, evidence=0)
+    taken = result.decider()(score, np.arange(20) % 2)
+    assert weights[taken].sum() / weights.sum() <= 0.29
+
+
+def test_few_places_are_not_called_hardly_deciding():
+    result = gf.solve(sketch_of_people(), limits={"selected": {"at_most": 0.005}})
+    assert result.verdict == "optimal"
+    assert "degenerate" not in {note.code for note in result.notes if "of all rows" in note.text}
+    assert result.gaps.held[0].reached <= 0.005
+
+
 def sketch_of_people(rows=4000):
     table = gf.datasets.paper_synthetic(rows=rows, seed=1)
     return gf.Sketch.from_rows(table.scores, table.labels, table.groups)
@@ -158,7 +240,8 @@ def test_a_floor_by_segment_is_one_of_protected_groups():
 @pytest.mark.parametrize(
     ("limits", "words"),
     [
-        ({"tpr": 0.7}, "a limit on tpr has to say on which side; write {'tpr': {'at_least': 0.7}} or 'at_most'"),
+        ({"tpr": 0.7}, "a limit on tpr has to say on which side; write {'tpr': {'at_least': 0.7} or 'at_most'"),
+        ({"selected": 0.1}, "write {'selected': {'at_most': 0.1} or 'at_least'"),
         ({"tpr": {}}, "on which side"),
         ({"tpr": {"least": 0.7}}, "on which side"),
         ({"tpr": {"at_least": 1.2}}, "from 0 to 1"),
@@ -188,8 +271,8 @@ def test_the_estimator_and_the_report_take_floors():
 def test_the_command_line_takes_floors(tmp_path, capsys):
     sketch_of_people().save(tmp_path / "s.gstar")
     out = tmp_path / "t.json"
-    options = ["--limit", "tpr>=0.7", "--limit", "equalized_odds=0.1", "-o", str(out)]
-    assert main(["solve", str(tmp_path / "s.gstar"), *options]) == 0
+    options = ["--limit", "tpr>=0.3", "--limit", "equalized_odds=0.1", "--limit", "selected<=0.25"]
+    assert main(["solve", str(tmp_path / "s.gstar"), *options, "-o", str(out)]) == 0
     result = gf.Result.load(out)
-    assert result.limits == {**FLOOR, "equalized_odds": 0.1}
-    assert result.question.as_options()[:4] == ["--limit", "tpr>=0.7", "--limit", "equalized_odds=0.1"]
+    assert result.limits == {"tpr": {"at_least": 0.3}, "equalized_odds": 0.1, "selected": {"at_most": 0.25}}
+    assert result.question.as_options()[:6] == options
