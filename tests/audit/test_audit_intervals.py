@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers.notes import texts
+from helpers.results import changed
 from helpers.strategies import tables
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -334,7 +335,7 @@ def many_groups(n_groups, rows, seed=0, **options):
 def test_costly_solving_waits_to_be_asked():
     sketch = many_groups(3, 3_000, bins=16)
     result = gf.solve(sketch, penalties={"equal_opportunity": 1.0})
-    dear = dataclasses.replace(result, iterations=10**6)  # as hard a search as this would take long again and again
+    dear = changed(result, iterations=10**6)  # as hard a search as this would take long again and again
     silent = gf.audit(dear, sketch)
     assert any("takes long; ask with threshold_replicates=200" in note for note in texts(silent))
     assert silent.new_rows == {}
@@ -410,7 +411,7 @@ def test_expected_gap_on_new_rows_is_nearer_the_truth_than_the_gap_found():
                 strict=True,
             )
         )
-        result = dataclasses.replace(best, thresholds=thresholds)
+        result = changed(best, thresholds=thresholds)
         expected = (
             solve_again(result, sample, 100, trial).expected(result, sample, 10**12, trial)["equalized_odds"].mean
         )

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from helpers.notes import texts
+from helpers.results import changed
 
 import gstar_fast as gf
 from gstar_fast import datasets
@@ -38,7 +39,7 @@ def test_nine_of_ten_samples_stay_under_the_value_and_their_mean_is_the_mean():
         here, new = (dataclasses.replace(whole, rows=random.poisson(whole.rows * (n / 400_000))) for n in (600, 300))
         candidates = solved(Problem.unchecked(here, objective), False)
         thresholds = dict(zip(whole.groups, here.thresholds(candidates).tolist(), strict=True))
-        result = dataclasses.replace(best, thresholds=thresholds)
+        result = changed(best, thresholds=thresholds)
         again = solve_again(result, here, 40, trial)
         expected.append(again.expected(result, here, 300, trial)["equalized_odds"])
         population.append(again.expected(result, here, 10**12, trial)["equalized_odds"].mean)

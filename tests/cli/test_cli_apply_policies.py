@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
 from helpers.applied import apply, read, said
+from helpers.results import changed
 
 import gstar_fast as gf
 
@@ -185,7 +185,7 @@ def test_thresholds_that_miss_their_limits_are_refused(here, capsys):
     rows = gf.Sketch.from_rows([0, 1, 2, 3, 0, 1, 2], [0, 1, 1, 1, 0, 0, 1], list("aaaabbb"))
     result = gf.solve(rows, limits={"accuracy_parity": 0.0, "demographic_parity": 0.0})
     assert result.verdict == "infeasible"
-    dataclasses.replace(result, score_column="p", group_column="g").save("t.json")
+    changed(result, score_column="p", group_column="g").save("t.json")
     Path("in.csv").write_text("p,g\n1,a\n")
     words = ["in.csv", "-o", "out.csv", "--thresholds", "t.json"]
     found = said(capsys, 1, *words)

@@ -39,7 +39,7 @@ def test_solve_takes_every_option_of_the_library(sketch, capsys):
     assert gf.Result.load("r.json").randomized
     smooth = ["--penalty", "equalized_odds=1", "--method", "newton", "--density", "normal", "--json"]
     assert main(["solve", "s.gstar", *smooth]) == 0
-    assert json.loads(capsys.readouterr().out)["density"] == "normal"
+    assert json.loads(capsys.readouterr().out)["question"]["density"] == "normal"
 
 
 def test_one_threshold_for_lack_of_evidence_is_an_answer(here, capsys):

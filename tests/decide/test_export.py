@@ -162,7 +162,7 @@ def test_a_result_is_exported_as_its_decider_is():
     pytest.importorskip("onnx")
     assert to_onnx(result) == to_onnx(result.decider())
     with pytest.raises(TypeError, match="a result or a decider is needed, got dict"):
-        to_onnx(result.thresholds)
+        to_onnx(dict(result.thresholds))
 
 
 def test_columns_must_have_names_of_text():

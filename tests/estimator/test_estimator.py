@@ -250,7 +250,7 @@ def test_an_unseen_group_follows_the_policy(backend):
     assert fitted(-np.inf).predict(rows, sensitive_features=groups)[1] == 1
     assert fitted(np.inf).predict(rows, sensitive_features=groups)[1] == 0
     model = fitted("default")
-    assert model.predict(rows, sensitive_features=groups)[1] == (rows["a"].iloc[1] >= model.result_.default_threshold)
+    assert model.predict(rows, sensitive_features=groups)[1] == (rows["a"].iloc[1] >= model.result_.thresholds.default)
 
 
 def test_randomised_decisions_follow_keys(backend):

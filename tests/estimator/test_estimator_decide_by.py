@@ -80,8 +80,12 @@ def test_fit_equals_cutting_counting_and_solving_by_hand(backend):
     result = gf.solve(sketch, limits=LIMITS, fair_between=0, decide_by=cut.of(1))
     assert model.segments_ == cut
     assert (model.sketch_.groups, model.sketch_.n_rows) == (sketch.groups, sketch.n_rows)
-    assert (model.thresholds_, model.result_.cuts, model.result_.monotone) == (result.thresholds, cut.cuts, True)
-    assert (model.result_.fair_between, model.result_.decide_by) == (("sex",), ("segment",))
+    assert (model.thresholds_, model.result_.question.cuts, model.result_.question.monotone) == (
+        result.thresholds,
+        cut.cuts,
+        True,
+    )
+    assert (model.result_.question.fair_between, model.result_.question.columns) == (("sex",), ("segment",))
     expected = result.decider()(NEW["skill"], q_of(NEW)).astype(int)
     assert np.array_equal(model.predict(NEW), expected)
     assert np.array_equal(gf.Decider.from_json(model.result_.to_json())(NEW["skill"], q_of(NEW)), expected)
@@ -135,8 +139,8 @@ def test_columns_of_x_decide(backend, by):
     sketch = gf.Sketch.from_rows(X["skill"], y, [X["sex"].to_numpy(), X["region"].to_numpy()])
     result = gf.solve(sketch, limits=LIMITS, fair_between=0, decide_by=1)
     assert model.thresholds_ == result.thresholds
-    assert (model.segments_, model.result_.cuts, model.result_.monotone) == (None, None, False)
-    assert (model.result_.group_column, model.result_.decide_by) == ("region", ("region",))
+    assert (model.segments_, model.result_.question.cuts, model.result_.question.monotone) == (None, None, False)
+    assert (model.result_.origin.group_column, model.result_.question.columns) == ("region", ("region",))
     expected = result.decider()(NEW["skill"], NEW["region"]).astype(int)
     assert np.array_equal(model.predict(NEW), expected)
     assert np.array_equal(model.predict(NEW.drop(columns="sex")), expected)
@@ -146,7 +150,7 @@ def test_intersections_are_compared_and_several_columns_decide():
     table = X.assign(race=RACE, old=(X["job"] > 0.5).astype(int))
     model = model_by(["region", "old"], sensitive_features=["sex", "race"], limits={"equal_opportunity": 0.2})
     model.fit(table, y)
-    assert model.result_.fair_between == ("sex", "race")
+    assert model.result_.question.fair_between == ("sex", "race")
     assert list(model.result_.rates) == [("F", "black"), ("F", "white"), ("M", "black"), ("M", "white")]
     assert list(model.thresholds_) == [(0, 0), (0, 1), (1, 0), (1, 1)]
     assert np.array_equal(model.predict(table.drop(columns=["sex", "race"])), model.predict(table))

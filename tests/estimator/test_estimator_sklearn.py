@@ -4,13 +4,13 @@ import copy
 import pickle
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
 from helpers.estimator_cases import FirstColumn, people
+from helpers.results import changed
 from joblib import parallel_config
 from sklearn.base import clone, is_classifier
 from sklearn.compose import make_column_transformer
@@ -74,7 +74,7 @@ def test_the_expected_failure_is_the_threshold_alone():
 
     class AtHalf(GroupThresholdClassifier):
         def _solve(self, sketch, roles, question):
-            result = replace(super()._solve(sketch, roles, question)[0], thresholds={"all": 0.5})
+            result = changed(super()._solve(sketch, roles, question)[0], thresholds={"all": 0.5})
             return result, result.decider()
 
     check_classifiers_train("AtHalf", AtHalf(LogisticRegression()))

@@ -183,7 +183,8 @@ def test_limits_that_cannot_be_met_stay_so():
 def test_a_result_inside_a_promise_has_the_same_roles(tmp_path):
     result = gf.solve(counted(4000), limits=LIMITS, confidence=0.9, **BY)
     content = json.loads(result.to_json())
-    assert content["promise"]["plain"]["roles"]["fair_between"] == [0]
+    assert content["promise"]["plain"]["question"]["fair_between"] == [0]
+    assert [one["name"] for one in content["promise"]["plain"]["protected"]] == list(result.rates)
     path = tmp_path / "t.json"
     result.save(path)
     assert gf.Result.load(path) == result

@@ -1,7 +1,6 @@
 """The report as a file: its numbers are those of result, audit and frontier; it is whole, safe, small, reproducible."""
 
 import base64
-import dataclasses
 import hashlib
 import itertools
 import json
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from helpers.golden import golden
 from helpers.report_reader import Node, head_of, read, rows_of, synthetic
+from helpers.results import changed
 
 import gstar_fast as gf
 from gstar_fast._base.text import row_count, short_number
@@ -28,7 +28,7 @@ def audit(sketch, result):
 
 @pytest.fixture(scope="module")
 def before(sketch, result):
-    return gf.audit(dict.fromkeys(result.groups, result.default_threshold), sketch)
+    return gf.audit(dict.fromkeys(result.groups, result.thresholds.default), sketch)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def test_what_was_asked_is_answered(page, result, audit):
         f"{short_number(expected.mean)} 9 of 10 within {short_number(expected.nine_of_ten)}",
     ]
     assert [cell.split()[0] for cell in row[2:4]] == [
-        short_number(gaps["equalized_odds"]) for gaps in (result.before_gaps, result.gaps)
+        short_number(gaps["equalized_odds"]) for gaps in (result.gaps.before, result.gaps)
     ]
     assert "equalized odds at most 0.02" in page.one(id="asked").text
 
@@ -337,7 +337,7 @@ def test_mismatched_results_sketches_and_audits_are_refused(sketch, result, audi
         ValueError, match=f"the result is of another sketch: its digest begins with {sketch.digest()[:12]}"
     ):
         gf.report(result, other)
-    unsigned = dataclasses.replace(result, sketch_digest=None)
+    unsigned = changed(result, digest=None)
     with pytest.raises(ValueError, match="thresholds for 2 groups, the sketch has 1"):
         gf.report(unsigned, gf.Sketch.from_rows([1.0, 2.0], [0, 1], ["men", "men"]))
     assert "could not be checked" in gf.report(unsigned, sketch, audit=audit, frontier=False).html
@@ -357,7 +357,7 @@ def test_mismatched_results_sketches_and_audits_are_refused(sketch, result, audi
 
 def test_wrong_kinds_are_named(sketch, result):
     with pytest.raises(TypeError, match=r"result must be what gf\.solve returns, got dict"):
-        gf.report(result.thresholds, sketch)
+        gf.report(dict(result.thresholds), sketch)
     with pytest.raises(TypeError, match=r"sketch must be a Sketch, got str; Sketch\.load"):
         gf.report(result, "scores.gstar")
     with pytest.raises(TypeError, match=r"audit must be what gf\.audit returns, got dict"):

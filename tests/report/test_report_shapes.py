@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers.notes import texts
 from helpers.report_reader import head_of, read, rows_of, synthetic
+from helpers.results import changed
 
 import gstar_fast as gf
 from gstar_fast._base.text import short_number
@@ -28,13 +29,13 @@ def test_only_what_holds_and_is_proven_is_green(sketch, result):
     there = gf.audit(result, sketch).new_rows["equalized_odds"]  # as many new rows have their own chance
     words = f"The limit is met on the counted rows; expect about {there.mean:.2g} on new ones"
     assert banner(result, sketch) == ("warn", words)
-    unproven = dataclasses.replace(result, verdict="not_converged")
+    unproven = changed(result, verdict="not_converged")
     assert banner(unproven, sketch) == ("warn", "Thresholds found, but not proven to be the best")
-    broken = dataclasses.replace(result, limits={"equalized_odds": 0.001})
+    broken = changed(result, limits={"equalized_odds": 0.001})
     assert banner(broken, sketch) == ("bad", "A limit is not met: equalized odds")
     ratio = gf.solve(sketch, limits={"disparate_impact": 0.8, "equalized_odds": 0.1})
     assert banner(ratio, sketch) == ("good", "The limits are met")
-    assert banner(dataclasses.replace(ratio, limits={"disparate_impact": 0.999}), sketch)[0] == "bad"
+    assert banner(changed(ratio, limits={"disparate_impact": 0.999}), sketch)[0] == "bad"
     assert banner(gf.solve(sketch, penalties={"equalized_odds": 1.0}), sketch)[1] == "Best balance of error and gaps"
     assert banner(gf.solve(sketch), sketch) == ("good", "Least error")
 
@@ -98,7 +99,7 @@ def test_missing_classes_constant_scores_and_infinities_are_drawn():
 
 def test_accepting_everybody_is_drawn_at_the_edge(sketch):
     result = gf.solve(sketch, limits={"equalized_odds": 0.02}, objective={"fp": 1, "fn": 10_000})
-    everybody = dataclasses.replace(result, thresholds=dict.fromkeys(result.thresholds, -np.inf))
+    everybody = changed(result, thresholds=dict.fromkeys(result.thresholds, -np.inf))
     page = read(gf.report(everybody, sketch, frontier=False).html)
     assert page.one(id="scores").text.count("-inf: accepts all") == 2
     assert gf.Result.from_json(page.one("script", id="result").text).thresholds["men"] == -np.inf

@@ -1,11 +1,11 @@
 """The verdict of a report reassures only where it may: what holds on the counted rows need not hold on new ones."""
 
-import dataclasses
 import json
 
 import numpy as np
 import pytest
 from helpers.report_reader import read, synthetic
+from helpers.results import changed
 
 import gstar_fast as gf
 from gstar_fast._audit.new_rows import clearly_over
@@ -145,7 +145,7 @@ def test_thresholds_are_told_from_their_neighbours():
     sketch = gf.Sketch.from_rows(rows, (rows > 0.5) * 1, np.arange(4_000) % 2, bins=65_536)
     result = gf.solve(sketch)
     exact = dict.fromkeys(result.thresholds, 0.5 + 2.0**-16)
-    moved = dataclasses.replace(result, thresholds=exact)
+    moved = changed(result, thresholds=exact)
     page, _, _ = page_of(moved, sketch)
     for part in ("thresholds", "scores", "verdict"):
         assert "0.50002" in page.one(id=part).text

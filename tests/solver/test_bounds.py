@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
+from helpers.results import changed
 
 import gstar_fast as gf
 from gstar_fast import datasets
@@ -56,7 +55,7 @@ def test_an_infinite_threshold_gives_no_useful_bound():
     """Everybody of one group is accepted: no pdf is bounded away from zero on the way there."""
     rng = np.random.default_rng(9)
     sketch = gf.Sketch.from_rows(*normal_rows(2_000, (1, 2), (0, 0), rng), bins=128)
-    result = dataclasses.replace(gf.solve(sketch), thresholds={0: -np.inf, 1: 0.5})
+    result = changed(gf.solve(sketch), thresholds={0: -np.inf, 1: 0.5})
     found = gf.bounds(result, sketch, density="normal")
     assert found[1].right == found[2].right == np.inf
     assert found[1].holds

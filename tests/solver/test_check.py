@@ -10,13 +10,15 @@ from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
 import pytest
+from helpers.results import asked, changed, places, value_at, with_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast._base import json as strict
+from gstar_fast._criteria import CRITERION, Limit
 from gstar_fast._solver.answer import proof
-from gstar_fast._solver.answer.parts import Note
+from gstar_fast._solver.answer.parts import Note, Part
 from gstar_fast._solver.answer.proof import Certificate, Cut, Leaf, Single
 from gstar_fast._verbs import check as recheck
 
@@ -65,7 +67,7 @@ def answered(question, seed=5):
     return sketch, gf.solve(sketch, **options)
 
 
-def changed(value):
+def altered(value):
     """Other values for a value of a result: each number in it, one at a time."""
     if isinstance(value, bool):
         yield not value
@@ -77,22 +79,38 @@ def changed(value):
     elif is_dataclass(value):
         for field in fields(value):
             if field.name not in recheck.METADATA | recheck.HIDDEN | {"plain", "limits", "confidence", "level"}:
-                for other in changed(getattr(value, field.name)):
+                for other in altered(getattr(value, field.name)):
                     yield replace(value, **{field.name: other})
     elif isinstance(value, dict):
         for key in list(value)[:2]:
-            for other in changed(value[key]):
-                yield {**value, key: other}
-        yield {**value, "more": 0.5}
+            for other in altered(value[key]):
+                yield with_items(value, {key: other})
+        yield with_items(value, {"more": 0.5})
+        for name in vars(value) if isinstance(value, Part) else ():
+            for other in altered(getattr(value, name)):
+                setattr(new := copy.copy(value), name, other)
+                yield new
+    elif isinstance(value, Limit):
+        for name in ("least", "most"):
+            for other in altered(getattr(value, name)):
+                yield value._replace(**{name: other})
     elif isinstance(value, tuple) and value:
         for i, part in enumerate(value[:2]):
-            for other in changed(part):
+            for other in altered(part):
                 yield (*value[:i], other, *value[i + 1 :])
     elif value is None:
         yield 0.5
 
 
-ASKED = {"limits", "penalties", "costs", "min_rows", "fair_between", "decide_by", "method", "density"}
+def with_items(value, items):
+    new = copy.copy(value)
+    new.update(items)
+    return new
+
+
+def checked_places(result):
+    """Where the values stand that `check` compares."""
+    return [place for place in places(result) if not {*place} & (recheck.METADATA | recheck.HIDDEN)]
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -110,38 +128,62 @@ def test_no_number_of_a_result_can_be_changed(backend, question):
     sketch, result = answered(question)
     assert result.verdict in ("optimal", "infeasible", "promised", "unified")
     tried = 0
-    for field in fields(gf.Result):
-        if field.name in recheck.METADATA | recheck.HIDDEN | ASKED:
-            continue
-        others = list(changed(getattr(result, field.name)))
+    for place in checked_places(result):
+        others = list(altered(value_at(result, *place)))
         for other in others if backend == "native" else others[:2]:
             with pytest.raises(ValueError, match=r"does not hold on this sketch|no proof to check"):
-                replace(result, **{field.name: other}).check(sketch)
+                with_value(result, *place, other).check(sketch)
             tried += 1
     assert tried > 20
     for verdict in {"optimal", "infeasible", "converged", "promised", "unpromised", "unified"} - {result.verdict}:
         with pytest.raises(ValueError, match="does not hold"):
-            replace(result, verdict=verdict).check(sketch)
+            changed(result, verdict=verdict).check(sketch)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_the_question_of_a_result_cannot_be_changed(backend, question):
     """A change that leaves a true statement passes: a limit that the answer meets, and no other answer is better."""
     sketch, result = answered(question)
+    question = result.question
+    prices = dict(zip(("fp", "fn"), question.costs, strict=True))
     others = [
-        {"costs": (1.0, 7.0)},
-        {"balanced": not result.balanced},
+        {"objective": {"fp": 1.0, "fn": 7.0, "balanced": question.balanced}},
+        {"objective": {**prices, "balanced": not question.balanced}},
         {"method": "newton"},
         {"min_rows": 700.0},
+        {"unified": not question.unified},
+        {"randomize": not question.randomize},
+        {"density": "normal"},
+        {"density": "given"},
+        {"penalties": {"equalized_odds": 3.0}},
+        {"confidence": 0.7 if question.confidence is None else None},
+        {"limits": (Limit(CRITERION["equalized_odds"], most=1e-5),)},
+        {"limits": ({"equal": 1},)},
+        {"limits": 7},
     ]
-    if result.limits:
-        name = next(iter(result.limits))
-        others += [{"limits": {name: 0.9}}, {"limits": {name: 1e-5}}, {"limits": {"equal": 1}}, {"limits": 7}]
-    if result.decide_by is not None:
-        others += [{"decide_by": (0,)}, {"fair_between": (1,), "decide_by": (0,)}, {"monotone": not result.monotone}]
+    if result.evidence is not None:
+        others += [{"evidence": 0.0}, {"evidence": 0.5}]
+    if question.by_segment:
+        monotone = gf.Segments(column=1, monotone=not question.monotone)
+        others += [{"decide_by": (0,)}, {"fair_between": (1,), "decide_by": (0,)}, {"decide_by": monotone}]
     for other in others:
         with pytest.raises(ValueError, match=r".+"):
-            replace(result, **other).check(sketch)
+            asked(result, **other).check(sketch)
+    for limit in (0.9, 1e-5) if result.limits else ():
+        with pytest.raises(ValueError, match=r".+"):
+            changed(result, limits={next(iter(result.limits)): limit}).check(sketch)
+
+
+@pytest.mark.parametrize("options", [{}, {"unified": True}, BY], ids=["groups", "unified", "segments"])
+def test_a_question_cannot_claim_what_nobody_looked_for(options):
+    score, label, group, segment = people()
+    sketch = gf.Sketch.from_rows(score, label, [group, segment] if "decide_by" in options else group, bins=32)
+    result = gf.solve(sketch, limits=LIMITS, evidence=0, **options)
+    result.check(sketch)
+    for other in ({"confidence": 0.9}, {"evidence": 0.95}):
+        if "unified" not in options or "evidence" not in other:  # one threshold needs no evidence
+            with pytest.raises(ValueError, match="does not hold"):
+                asked(result, **other).check(sketch)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -153,7 +195,7 @@ def test_the_words_of_a_result_cannot_be_changed(backend, question):
     others += [{"notes": result.notes[1:]}] if result.notes else []
     for other in others:
         with pytest.raises(ValueError, match="does not hold"):
-            replace(result, **other).check(sketch)
+            changed(result, **other).check(sketch)
 
 
 @pytest.mark.parametrize("options", [{}, {"randomize": True}, {**BY, "randomize": True}, BY], ids=str)
@@ -171,44 +213,42 @@ def test_points_of_a_frontier_pass(options):
 def test_another_sketch_does_not_pass(question):
     sketch, result = answered(question)
     other, _ = answered(question, seed=6)
-    for one in (result, replace(result, sketch_digest=None)):
+    for one in (result, changed(result, digest=None)):
         with pytest.raises(ValueError, match="does not hold"):
             one.check(other)
-    replace(result, sketch_digest=None).check(sketch)
+    changed(result, digest=None).check(sketch)
 
 
 def test_thresholds_that_miss_limits_by_more_do_not_pass(backend):
     """With all numbers their own: only the claim is wrong."""
     for question in ("infeasible", "infeasible unified", "segments infeasible"):
         sketch, result = answered(question)
-        same = dict.fromkeys(result.thresholds, float(sketch.edges[9]))
-        other = recheck.again_from_thresholds(replace(result, thresholds=same), sketch)
+        same, slack = dict.fromkeys(result.thresholds, float(sketch.edges[9])), result.proof.slack
+        other = recheck.again_from_thresholds(changed(result, thresholds=same), sketch)
         with pytest.raises(ValueError, match=r"miss the limits by more|decides like one nearer"):
-            replace(other, message=result.message, _proof=result._proof).check(sketch)
+            changed(other, message=result.message, steps=result.proof.steps).check(sketch)
         with pytest.raises(ValueError, match="does not say"):
-            replace(result, slack=None).check(sketch)
-        for each in (result.slack.each / 2, result.slack.each * 2, 0.0, 1e-7, 1e9, math.nan, "0.1", None):
+            changed(result, slack=None).check(sketch)
+        for each in (slack.each / 2, slack.each * 2, 0.0, 1e-7, 1e9, math.nan, "0.1", None):
             with pytest.raises(ValueError, match=r"does not hold|cannot convert|Unknown format"):
-                replace(result, slack=replace(result.slack, each=each)).check(sketch)
+                changed(result, slack=replace(slack, each=each)).check(sketch)
 
 
 def test_every_field_of_a_result_is_checked_or_listed(backend):
     """A field that is new has to be computed by `finish`, or be named as one that is not checked."""
     sketch, result = answered("groups")
-    known = recheck.METADATA | recheck.HIDDEN
-    assert known <= {field.name for field in fields(gf.Result)}
-    for field in fields(gf.Result):
-        if field.name not in known | {"penalties"}:
-            with pytest.raises(ValueError, match=r".+"):
-                replace(result, **{field.name: object()}).check(sketch)
+    assert {name or part for part, name in places(result)} >= recheck.METADATA | recheck.HIDDEN
+    for place in checked_places(result):
+        with pytest.raises(ValueError, match=r".+"):
+            with_value(result, *place, object()).check(sketch)
 
 
 # -------------------------------------------------------------------------------------------------------- forged proofs
 
 
 def forged(result, **fields_of_certificate):
-    certificates = (replace(c, **fields_of_certificate) for c in result._proof.certificates)
-    return replace(result, _proof=proof.Proof(tuple(certificates)))
+    certificates = (replace(c, **fields_of_certificate) for c in result.proof.steps.certificates)
+    return changed(result, steps=proof.Steps(tuple(certificates)))
 
 
 def accepting_everybody(question):
@@ -216,9 +256,9 @@ def accepting_everybody(question):
     sketch, result = answered(question)
     parts = dict.fromkeys(result.thresholds, ((-math.inf, 1.0),))
     mixtures = None if result.mixtures is None else parts
-    all_in = replace(result, thresholds=dict.fromkeys(result.thresholds, -math.inf), mixtures=mixtures)
+    all_in = changed(result, thresholds=dict.fromkeys(result.thresholds, -math.inf), mixtures=mixtures)
     made = recheck.again_from_thresholds(all_in, sketch)
-    return sketch, replace(made, message=result.message, _proof=result._proof)
+    return sketch, changed(made, message=result.message, steps=result.proof.steps)
 
 
 LEAF = ("tpr", 0, 1, 0.5)
@@ -269,17 +309,17 @@ def test_a_mixture_is_not_proven_by_cuts():
     _, mixed = answered("segments mixed")
     assert mixed.error < choice.error
     parts = {name: ((threshold, 1.0),) for name, threshold in choice.thresholds.items()}
-    made = recheck.again_from_thresholds(replace(mixed, mixtures=parts, thresholds=choice.thresholds), sketch)
+    made = recheck.again_from_thresholds(changed(mixed, mixtures=parts, thresholds=choice.thresholds), sketch)
     with pytest.raises(ValueError, match="one bound for all"):
-        replace(made, _proof=choice._proof).check(sketch)
+        changed(made, steps=choice.proof.steps).check(sketch)
 
 
 def test_a_proof_for_one_order_does_not_prove_both():
     sketch, result = answered("segments monotone")
-    first, second = result._proof.certificates
+    first, second = result.proof.steps.certificates
     for parts in ((first,), (second,), (first, first), (first, second, second)):
         with pytest.raises(ValueError, match="one of two orders"):
-            replace(result, _proof=proof.Proof(parts)).check(sketch)
+            changed(result, steps=proof.Steps(parts)).check(sketch)
 
 
 def test_an_infeasible_verdict_needs_a_proof_that_nothing_meets_the_limits():
@@ -356,7 +396,7 @@ def test_a_proof_that_is_too_large_is_not_saved(monkeypatch):
     sketch, result = answered("segments")
     monkeypatch.setattr(proof, "LARGEST", 10)
     again = gf.Result.from_json(result.to_json())
-    assert again._proof is None
+    assert again.proof.steps is None
     again.check(sketch)
 
 
@@ -366,7 +406,7 @@ def test_a_proof_that_is_too_large_is_not_saved(monkeypatch):
 def test_a_proof_with_one_change_proves_nothing_that_is_false(data):
     """Whatever a step becomes: accepting everybody is never the best answer."""
     sketch, everybody = accepting_everybody("segments")
-    certificate = everybody._proof.certificates[0]
+    certificate = everybody.proof.steps.certificates[0]
     steps = [proof._text(step) for step in certificate.steps]
     at = data.draw(st.integers(0, len(steps) - 1))
     words = steps[at].split(" ")
@@ -375,7 +415,7 @@ def test_a_proof_with_one_change_proves_nothing_that_is_false(data):
     steps[at] = " ".join(words)
     content = [{"order": None, "first": None, "steps": steps}]
     with pytest.raises(ValueError, match="does not hold"):
-        replace(everybody, _proof=proof.Proof(saved=content)).check(sketch)
+        changed(everybody, steps=proof.Steps(saved=content)).check(sketch)
 
 
 def test_what_is_written_is_what_is_read():

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.results import asked, changed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -159,14 +160,21 @@ def test_a_search_that_is_ended_says_so(backend):
 # ---------------------------------------------------------------------------------------------------- today's questions
 
 
+def without_columns(result):
+    """The result as a sketch of its groups alone gives it: the question names no columns."""
+    promise = result.promise and replace(result.promise, plain=without_columns(result.promise.plain))
+    return replace(asked(result, fair_between=None, decide_by=None), promise=promise)
+
+
 @settings(max_examples=12)
 @given(st.integers(0, 10**6), st.booleans())
 def test_the_same_columns_are_todays_answer_to_the_last_bit(backend, seed, randomize):
     score, label, sex, segment = people(seed, rows=300)
     both, alone = (gf.Sketch.from_rows(score, label, groups, bins=64) for groups in ([sex, segment], sex))
-    asked = {"limits": LIMITS, "randomize": randomize}
-    here = gf.solve(both, fair_between=0, decide_by=[0], **asked)
-    assert here == gf.solve(alone, **asked)
+    options = {"limits": LIMITS, "randomize": randomize}
+    here = gf.solve(both, fair_between=0, decide_by=[0], **options)
+    assert (here.question.fair_between, here.question.columns, here.question.by_segment) == ((0,), (0,), False)
+    assert without_columns(here) == gf.solve(alone, **options)
     assert here.origin.digest == both.digest()
 
 
@@ -176,15 +184,16 @@ def test_deciding_by_nothing_is_one_threshold_for_everybody(backend, seed):
     score, label, sex, segment = people(seed, rows=300)
     both, alone = (gf.Sketch.from_rows(score, label, groups, bins=64) for groups in ([sex, segment], sex))
     here = gf.solve(both, limits=LIMITS, fair_between=0, unified=True)
-    assert here == gf.solve(alone, limits=LIMITS, unified=True)
+    assert (here.question.fair_between, here.question.decide_by) == ((0,), None)
+    assert without_columns(here) == gf.solve(alone, limits=LIMITS, unified=True)
 
 
 def test_todays_options_go_with_todays_questions(backend):
     score, label, sex, segment = people(2, rows=6000)
     both, alone = (gf.Sketch.from_rows(score, label, groups, bins=64) for groups in ([sex, segment], sex))
-    asked = {"limits": {"equalized_odds": 0.2}, "confidence": 0.9}
-    here, there = gf.solve(both, fair_between=0, decide_by=0, **asked), gf.solve(alone, **asked)
-    assert here == there
+    options = {"limits": {"equalized_odds": 0.2}, "confidence": 0.9}
+    here, there = gf.solve(both, fair_between=0, decide_by=0, **options), gf.solve(alone, **options)
+    assert without_columns(here) == there
     assert here.promise.plain.origin.digest == both.digest()
 
 
@@ -235,7 +244,7 @@ def test_columns_have_names_and_may_be_several(backend):
     assert set(several.rates) == {(s, r) for s in "FM" for r in "ns"}
     assert several.origin.group_column == "segment"
     same = gf.solve(sketch, limits=LIMITS, fair_between="sex", decide_by="sex")
-    assert (same.origin.group_column, same.question.columns) == ("sex", None)
+    assert (same.origin.group_column, same.question.columns, same.question.by_segment) == ("sex", ("sex",), False)
     result.check(sketch)
 
 
@@ -265,17 +274,17 @@ def test_a_proof_of_other_rows_or_of_another_answer_does_not_hold(backend):
         moved = {**result.thresholds, 0: float(edge)}
         if moved != result.thresholds:
             with pytest.raises(ValueError, match=r"does not hold on this sketch: .*, but the rows give"):
-                replace(result, thresholds=moved).check(sketch)
+                changed(result, thresholds=moved).check(sketch)
     with pytest.raises(ValueError, match="not at a bin edge"):
-        replace(result, thresholds={**result.thresholds, 0: 0.0101}).check(sketch)
+        changed(result, thresholds={**result.thresholds, 0: 0.0101}).check(sketch)
     with pytest.raises(ValueError, match="other groups or segments"):
-        replace(result, thresholds={**result.thresholds, 9: 0.5}).check(sketch)
+        changed(result, thresholds={**result.thresholds, 9: 0.5}).check(sketch)
     with pytest.raises(ValueError, match="nothing is better"):
-        replace(result, limits={"equalized_odds": 0.5}).check(sketch)
+        changed(result, limits={"equalized_odds": 0.5}).check(sketch)
     with pytest.raises(ValueError, match="one of two orders"):
-        replace(result, monotone=True).check(sketch)
+        asked(result, decide_by=gf.Segments(column=1, monotone=True)).check(sketch)
     with pytest.raises(ValueError, match="lower_bound"):
-        replace(result, verdict="infeasible").check(sketch)
+        changed(result, verdict="infeasible").check(sketch)
 
 
 @pytest.mark.parametrize(
@@ -298,9 +307,9 @@ def test_thresholds_by_group_are_proven_by_a_new_search(backend, options):
     gf.Result.from_json(result.to_json()).check(sketch)
     worse = float(sketch.edges[-9])
     if result.mixtures is None:
-        other = replace(result, thresholds=dict.fromkeys(result.thresholds, worse))
+        other = changed(result, thresholds=dict.fromkeys(result.thresholds, worse))
     else:
-        other = replace(result, mixtures=dict.fromkeys(result.mixtures, ((worse, 1.0),)))
+        other = changed(result, mixtures=dict.fromkeys(result.mixtures, ((worse, 1.0),)))
     with pytest.raises(ValueError, match="does not hold"):
         other.check(sketch)
 
@@ -317,7 +326,7 @@ def test_results_without_a_certificate_are_solved_again():
         result = gf.solve(sketch, **options)
         result.check(sketch)
         with pytest.raises(ValueError, match="error is"):
-            replace(result, error=result.error / 2).check(sketch)
+            changed(result, error=result.error / 2).check(sketch)
     many = gf.Sketch.from_rows(score, label, np.arange(len(score)) // 9)  # too many groups for certificates
     gf.solve(many).check(many)
 
@@ -327,9 +336,9 @@ def test_what_claims_nothing_is_not_proven():
     sketch = gf.Sketch.from_rows(score, label, sex, bins=64)
     plain = gf.solve(sketch, limits=LIMITS)
     with pytest.raises(ValueError, match="'not_converged', which does not say"):
-        replace(plain, verdict="not_converged").check(sketch)
+        changed(plain, verdict="not_converged").check(sketch)
     with pytest.raises(ValueError, match="not part of the result"):
-        replace(plain, density="mine").check(sketch)
+        asked(plain, density="given").check(sketch)
     with pytest.raises(ValueError, match="came from the sketch with digest"):
         plain.check(gf.Sketch.from_rows(score, label, segment, bins=64))
     with pytest.raises(TypeError, match=r"must be a gf\.Sketch"):
@@ -338,31 +347,39 @@ def test_what_claims_nothing_is_not_proven():
 
 def tampered(content):
     """The document of a result by segment, each with one thing that is wrong."""
-    roles = content["roles"]
-    entry = roles["protected"][0]
-    for key in roles:
-        yield {**content, "roles": {k: v for k, v in roles.items() if k != key}}
-        yield {**content, "roles": {**roles, key: 7}}
-    for key in ("fair_between", "decide_by", "protected"):
-        yield {**content, "roles": {**roles, key: []}}
-    yield {**content, "roles": {**roles, "fair_between": [True]}}
-    yield {**content, "roles": {**roles, "decide_by": [-1]}}
-    yield {**content, "roles": {**roles, "more": 1}}
-    yield {**content, "roles": {**roles, "protected": [entry, entry]}}
-    yield {**content, "roles": {**roles, "protected": [{**entry, "name": None}]}}
-    yield {**content, "roles": {**roles, "protected": [{**entry, "tpr": "high"}]}}
+    protected, question = content["protected"], content["question"]
+    first = protected[0]
+    yield {key: value for key, value in content.items() if key != "protected"}
+    for wrong in (
+        7,
+        [],
+        protected[:1],
+        [first, first],
+        [7, *protected[1:]],
+        [{**first, "name": None}, *protected[1:]],
+        [{**first, "tpr": "high"}, *protected[1:]],
+        [{**first, "more": 1}, *protected[1:]],
+        [{key: value for key, value in first.items() if key != "rows"}, *protected[1:]],
+    ):
+        yield {**content, "protected": wrong}
+    yield {**content, "question": {"limits": question["limits"], "decide_by": [1]}}
+    for key in ("fair_between", "decide_by"):
+        for wrong in (7.5, [], [True], {"column": 1}, {"cuts": None, "column": 1, "monotone": True, "more": 1}):
+            yield {**content, "question": {**question, key: wrong}}
+    yield {**content, "question": {**question, "more": 1}}
+    yield {**content, "question": {**question, "decide_by": question["fair_between"]}}
 
 
-def test_a_document_with_wrong_roles_is_refused():
+def test_a_document_with_wrong_columns_or_protected_groups_is_refused():
     content = json.loads(gf.solve(counted(), limits=LIMITS, **BY).to_json())
     for wrong in tampered(content):
-        text = json.dumps(strict.sealed(wrong))
-        for reader in (gf.Result, gf.Decider):
-            with pytest.raises(ValueError, match="roles"):
-                reader.from_json(text)
-    content["roles"]["monotone"] = True  # not sealed again
-    with pytest.raises(ValueError, match="checksum"):
-        gf.Result.from_json(json.dumps(content))
+        words = r"not a saved result: .*(protected|question|fair_between|decide_by|before|segments)"
+        with pytest.raises(ValueError, match=words):
+            gf.Result.from_json(json.dumps(strict.sealed(wrong)))
+    content["protected"][0]["tpr"] = 0.5  # not sealed again
+    for reader in (gf.Result, gf.Decider):
+        with pytest.raises(ValueError, match="checksum"):
+            reader.from_json(json.dumps(content))
 
 
 # ------------------------------------------------------------------------------------------------------ what is refused

@@ -406,7 +406,7 @@ def test_a_segment_that_is_hardly_decided_about_is_named(backend):
     sketch = gf.Sketch.from_rows(score, label, [sex, segment], bins=64)
     ask = {"fair_between": 0, "decide_by": 1}
     result, said = warned(sketch, limits={"equalized_odds": 0.03}, **ask)
-    shares = {name: at.selection_rate for name, at in result.segment_rates.items()}
+    shares = {name: at.selection_rate for name, at in result.rates.by_segment.items()}
     poor = [name for name, share in shares.items() if not 0.01 <= share <= 0.99]
     assert poor
     assert all(0.01 <= at.selection_rate <= 0.99 for at in result.rates.values())

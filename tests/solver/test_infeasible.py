@@ -28,7 +28,7 @@ def looser(limits, slack):
 
 
 def slack_of(result):
-    return result.slack.each
+    return result.proof.slack.each
 
 
 def infeasible_problems(seed, n, n_groups=(2, 2, 3), **options):
@@ -80,7 +80,7 @@ def test_with_penalties_the_least_loss_is_taken(backend):
 def test_violation_is_smaller_than_that_of_the_unified_threshold(backend):
     for _, _, limits, result in infeasible_problems(3, 10):
         misses = {}
-        for when, gaps in (("after", result.gaps), ("before", result.before_gaps)):
+        for when, gaps in (("after", result.gaps), ("before", result.gaps.before)):
             signed = [gaps[n] - v if n != "disparate_impact" else v - gaps[n] for n, v in limits.items()]
             misses[when] = max(signed)
         assert misses["after"] <= misses["before"] + STEP

@@ -78,7 +78,7 @@ def test_a_result_outlives_its_sketch(name):
     result, sketch, digest = solved(name)
     gc.collect()
     assert sketch() is None
-    assert result.sketch_digest == digest
+    assert result.origin.digest == digest
     again = gf.Result.from_json(result.to_json())
     assert again == result == pickle.loads(pickle.dumps(result))
     assert str(again) == str(result)

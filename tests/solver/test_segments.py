@@ -71,7 +71,7 @@ def chosen_cost(search, best):
     cells, totals = search.cells, search.totals
     accepted = cells.by_group(cells.accepted([{t: 1.0} for t in candidates.tolist()]))
     gaps = gaps_of(rates_of(accepted, totals), has_rate(totals))
-    for name, limit in search.question.bounds.items():
+    for name, limit in search.question.gap_limits.items():
         if name in gaps:
             assert gaps[name] >= limit - 1e-12 if name == "disparate_impact" else gaps[name] <= limit + 1e-12
     if search.arrays.rising:
@@ -98,7 +98,7 @@ def test_the_best_choice_and_the_best_mixture_are_those_of_highs(backend):
     without = branched = 0
     for _ in range(120 if backend == "native" else 40):
         search, order = random_question(rng)
-        prices, limits = (search.scale.fp, search.scale.fn), search.question.bounds
+        prices, limits = (search.scale.fp, search.scale.fn), search.question.gap_limits
         expected = least_cost(search.cells.dense(), prices, limits, whole=True, order=order)
         best = room("segments").choose(search.arrays, 20_000)
         assert best.finished
@@ -246,8 +246,8 @@ def test_finer_bins_are_never_worse(backend):
         rows = search.cells.dense()
         coarse = np.concatenate([rows[..., :1], rows[..., 1:-1].sum(axis=3, keepdims=True), rows[..., -1:]], axis=3)
         objective = search.question
-        of_coarse, _ = asked(coarse, objective.bounds, objective.costs, objective.balanced)
-        of_fine, _ = asked(rows, objective.bounds, objective.costs, objective.balanced)
+        of_coarse, _ = asked(coarse, objective.gap_limits, objective.costs, objective.balanced)
+        of_fine, _ = asked(rows, objective.gap_limits, objective.costs, objective.balanced)
         one, two = (room("segments").choose(s.arrays, 20_000) for s in (of_coarse, of_fine))
         if one.numbers[0] >= 0:
             assert chosen_cost(of_fine, two) <= chosen_cost(of_coarse, one)

@@ -61,7 +61,7 @@ def assert_least(problem, sketch, result):
 def test_a_problem_whose_linear_program_went_round_in_circles_is_solved(backend):
     sketch, result = solved(circle())
     assert_least(circle(), sketch, result)
-    assert result.iterations < 100
+    assert result.proof.iterations < 100
     result.check(sketch)
 
 
@@ -80,7 +80,7 @@ def test_a_search_without_time_gives_a_valid_lower_bound(backend):
     """The clock is read inside a box, so that no box outlasts it."""
     for problem in (circle(), *(random_problem(np.random.default_rng([1717, seed])) for seed in range(12))):
         sketch, result = solved(problem, max_seconds=1e-9)
-        assert result.iterations <= 2  # one box for each order
+        assert result.proof.iterations <= 2  # one box for each order
         least = least_cost(problem, sketch.edges)
         if least is not None:
             assert result.lower_bound <= least**2 + 1e-12

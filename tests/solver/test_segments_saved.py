@@ -38,7 +38,7 @@ def test_thresholds_are_monotone_by_default_where_segments_were_cut(backend):
     sketch = counted()
     plain, cut = gf.solve(sketch, **BY), gf.solve(sketch, **BY | {"decide_by": CUT.of(1)})
     assert (plain.question.monotone, plain.question.cuts) == (False, None)
-    assert (cut.question.monotone, cut.question.cuts) == (True, CUT.question.cuts)
+    assert (cut.question.monotone, cut.question.cuts) == (True, CUT.cuts)
     steps = np.diff(list(cut.thresholds.values()))
     assert (steps >= 0).all() or (steps <= 0).all()
     assert cut.thresholds == gf.solve(sketch, **BY | {"decide_by": gf.Segments(column=1, monotone=True)}).thresholds
@@ -110,13 +110,13 @@ def test_promises_and_points_of_a_frontier_keep_the_cut_points():
     assert promised.promise is not None
     again = gf.Result.from_json(promised.to_json())
     assert (again.question.cuts, again.promise.plain.question.cuts, again.question.monotone) == (
-        CUT.question.cuts,
-        CUT.question.cuts,
+        CUT.cuts,
+        CUT.cuts,
         True,
     )
     found = gf.frontier(sketch, "equalized_odds", **asked)
     point = found.result(-1)
-    assert (point.question.cuts, point.question.monotone) == (CUT.question.cuts, True)
+    assert (point.question.cuts, point.question.monotone) == (CUT.cuts, True)
     threshold = point.thresholds[1]
     assert [point.decider().one(score, 0.4) for score in (threshold, threshold - 1)] == [True, False]
     with pytest.raises(ValueError, match="decide_by needs fair_between too"):

@@ -319,7 +319,7 @@ def test_what_cannot_be_met_is_missed_by_the_least(backend):
         seen += 1
         assert brute_force.solve(rows, limits, unified=unified) is None
         assert not result.meets_limits
-        slack = result.slack.each
+        slack = result.proof.slack.each
         looser = {name: limit + slack for name, limit in limits.items()}
         expected = brute_force.solve(rows, looser, unified=unified)
         assert result.error == expected[0] / (labels < 2).sum()

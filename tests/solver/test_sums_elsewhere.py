@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.cells import cells_of
+from helpers.results import changed
 from scipy import stats
 
 import gstar_fast as gf
@@ -59,7 +60,7 @@ def test_segments_are_those_of_highs_and_their_proofs_hold(backend):
     branched = 0
     for _ in range(30 if backend == "native" else 12):
         search, order = question(rng)
-        prices, limits = (search.scale.fp, search.scale.fn), search.question.bounds
+        prices, limits = (search.scale.fp, search.scale.fn), search.question.gap_limits
         rows = search.cells.dense().tolist()
         best = room("segments").choose(search.arrays, 20_000)
         expected = least_cost(search.cells.dense(), prices, limits, whole=True, order=order)
@@ -120,16 +121,16 @@ def test_answers_by_segment_are_checked_and_tampered_ones_refused(backend):
         assert whole.error - 1e-9 <= result.error <= half.error + 1e-9
         result.check(sketch)
         with pytest.raises(ValueError, match="breaks a limit"):
-            replace(result, limits={SUM: 0.9 * result.gaps[SUM]}).check(sketch)
+            changed(result, limits={SUM: 0.9 * result.gaps[SUM]}).check(sketch)
         with pytest.raises(ValueError, match=r"do not prove|to no limit"):
-            replace(result, limits={"equalized_odds": 0.08}).check(sketch)
+            changed(result, limits={"equalized_odds": 0.08}).check(sketch)
     worse = gf.solve(sketch, limits={SUM: 0.04}, **BY)
     right = gf.solve(sketch, limits={SUM: 0.08}, **BY)
     assert worse.error > right.error
     with pytest.raises(ValueError, match="do not prove"):
-        replace(worse, limits=right.limits, _proof=right._proof).check(sketch)
+        changed(worse, limits=right.limits, steps=right.proof.steps).check(sketch)
     with pytest.raises(ValueError, match="breaks a limit"):
-        replace(right, limits=worse.limits, _proof=worse._proof).check(sketch)
+        changed(right, limits=worse.limits, steps=worse.proof.steps).check(sketch)
     rising = gf.solve(sketch, limits={SUM: 0.08}, **BY | {"decide_by": gf.Segments(column=1, monotone=True)})
     rising.check(sketch)
     assert rising.error >= right.error
@@ -141,7 +142,7 @@ def test_thresholds_by_group_are_proven_anew(backend, table):
         gf.solve(sketch, limits={SUM: 0.1}, **options).check(sketch)
     lax = gf.solve(sketch, limits={SUM: 0.3})
     with pytest.raises(ValueError, match="breaks a limit"):
-        replace(lax, limits={SUM: 0.1}).check(sketch)
+        changed(lax, limits={SUM: 0.1}).check(sketch)
 
 
 def test_a_proof_may_not_spend_the_sum_twice():
