@@ -60,14 +60,14 @@ def with_columns(result: gf.Result, sketch: gf.Sketch, given: argparse.Namespace
     """The result with the columns that are given, where the sketch has named others or none, for `apply` to read."""
     counted = given.group if getattr(given, "fair_between", None) is None else None  # else `solve` knows which of them
     named = {"score_column": given.score, "group_column": joined_columns(counted) if counted else None}
-    result = replace(result, **{name: text for name, text in named.items() if text is not None})
+    origin = replace(result.origin, **{name: text for name, text in named.items() if text is not None})
     for option in ("score", "group"):
         if getattr(sketch.columns, option) is MIXED and getattr(given, option) is None:
             console.note(
                 f"note: the rows come from several {option} columns, so these thresholds name none; "
                 f"give --{option} here or to `apply`"
             )
-    return result
+    return replace(result, origin=origin)
 
 
 def asked(given: argparse.Namespace, sketch: gf.Sketch, segments: gf.Segments | None) -> dict[str, Any]:

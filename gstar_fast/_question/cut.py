@@ -135,6 +135,8 @@ class Segments:
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Segments:
         """Read what `to_dict` wrote."""
+        if set(saved) != set(MEMBERS):
+            raise refusal("not_valid", "file of segments", value="it has other members, or is of another version")
         cuts: Any = saved["cuts"]
         if cuts is not None and not (isinstance(cuts, list) and all(type(x) in (int, float) for x in cuts)):
             raise refusal("not_valid", "file of segments", value="cuts must be a list of numbers")
@@ -150,10 +152,10 @@ class Segments:
         content = json.read(text)
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise refusal("not_valid", "file of segments", value=f"'format' is not {FORMAT!r}")
-        if set(content) != {"format", "version", "checksum", *MEMBERS} or content["version"] != 1:
+        if not content.keys() >= {"version", "checksum"} or content["version"] != 1:
             raise refusal("not_valid", "file of segments", value="it has other members, or is of another version")
         json.check_seal(content, json.checksum(content))
-        return cls.from_dict(content)
+        return cls.from_dict({name: content[name] for name in content.keys() - {"format", "version", "checksum"}})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the cut points as JSON; the file is replaced whole or not at all."""
