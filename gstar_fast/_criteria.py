@@ -8,7 +8,6 @@ from gstar_fast._forms import TOLERANCE as TOLERANCE
 from gstar_fast._forms import Criterion as Criterion
 from gstar_fast._forms import Form as Form
 from gstar_fast._forms import Limit as Limit
-from gstar_fast._forms import Row as Row
 from gstar_fast._rates import (
     ACCURACY,
     BALANCED_ACCURACY,

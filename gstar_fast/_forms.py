@@ -8,13 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import Enum
-from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
 from gstar_fast._rates import Ends, Rate, ends_of
 
 if TYPE_CHECKING:
-    from gstar_fast._base.arrays import Bools, Floats, Ints
+    from gstar_fast._base.arrays import Bools, Floats
     from gstar_fast._base.names import Name
 
 
@@ -104,22 +103,6 @@ class Criterion(NamedTuple):
     def wider(self, now: float, before: float) -> float:
         """By how much groups are further apart than before."""
         return before - now if self.form is Form.RATIO else now - before
-
-
-class Row(NamedTuple):
-    """One linear condition: scale * rate + sum of free variables <= right.
-
-    The rate is that of group `group`, or of all rows together where this is None. Of a rate with bands, a positive
-    `scale` takes the high end and a negative one the low end. A rate that is not linear stands for
-    hits - level * trials.
-    """
-
-    scale: float
-    rate: Rate | None  # None: the row has free variables only
-    group: int | None
-    free: tuple[tuple[str, float], ...]
-    right: float
-    level: float = 0.0
 
 
 class Limit(NamedTuple):
@@ -215,58 +198,3 @@ class Limit(NamedTuple):
             return np.ones(rates.shape[1], dtype=bool)
         kept = (rates >= self.least - tolerance) & (rates <= self.most + tolerance)
         return np.asarray(kept.all(axis=0))
-
-    def counts(self, totals: Ints, tolerance: float = 1e-12) -> tuple[tuple[int, ...], int, int] | None:
-        """For TOTAL, the coefficients of accepted rows by label, and the least and the largest sum; else None.
-
-        Whole numbers of rows: `totals` is (3, ...). Bounds are read as decimals, so 0.29 of 100 rows are 29.
-        """
-        if self.form is not Form.TOTAL:
-            return None
-        ((hits, trials),) = self.criterion.rates[0].shares
-        by_label = totals.reshape(3, -1).sum(axis=1).tolist()
-        fixed, n = (sum(c * rows for c, rows in zip(of[3:], by_label, strict=True)) for of in (hits, trials))
-        least, most = Fraction(repr(max(self.least, 0.0))), Fraction(repr(min(self.most, 1.0)))
-        slack = Fraction(repr(tolerance))
-        return hits[:3], math.ceil((least - slack) * n) - fixed, math.floor((most + slack) * n) - fixed
-
-    def rows(self, has: Bools, group: int | None = None) -> list[Row]:
-        """The limit as linear conditions; `has` (R, K) says which groups have its rates.
-
-        `group` is the position of the limit's own group. `low <rate>` stands for the lowest rate of a group, and
-        `share` for the part of a sum that its first rate takes. Gaps of a rate that is not linear have no rows.
-        """
-        (rate, *others), upper = self.criterion.rates, self._upper
-        if self.form is Form.TOTAL:
-            return self._bounded(rate, None)
-        if self.form is Form.BOUND:
-            return [
-                row
-                for k in (has[0].nonzero()[0].tolist() if group is None else [group])
-                for row in self._bounded(rate, k)
-            ]
-        for other in (rate, *others):
-            assert other.linear, f"gaps of {other.name} are not linear"
-        pairs = [
-            (rate, k) for rate, of in zip(self.criterion.rates, has, strict=True) for k in of.nonzero()[0].tolist()
-        ]
-        low = [Row(-1.0, rate, k, ((f"low {rate.name}", 1.0),), 0.0) for rate, k in pairs]
-        return low + [upper(rate, k) for rate, k in pairs]
-
-    def _upper(self, rate: Rate, k: int) -> Row:
-        """The row that keeps the highest rate near the lowest."""
-        free = ((f"low {rate.name}", -1.0),)
-        if self.form is Form.RATIO:
-            return Row(self.least, rate, k, free, 0.0)
-        if self.form is Form.DIFFERENCE:
-            return Row(1.0, rate, k, free, self.most)
-        first = rate is self.criterion.rates[0]
-        return Row(1.0, rate, k, (*free, ("share", -1.0 if first else 1.0)), 0.0 if first else self.most)
-
-    def _bounded(self, rate: Rate, group: int | None) -> list[Row]:
-        """A rate that is at least and at most something."""
-        return [
-            Row(scale, rate, group, (), scale * bound) if rate.linear else Row(scale, rate, group, (), 0.0, bound)
-            for scale, bound in ((-1.0, self.least), (1.0, self.most))
-            if abs(bound) < math.inf
-        ]

@@ -78,7 +78,7 @@ class Question:
     @classmethod
     def of(cls, **given: object) -> Question:
         """Check options as they are given; an error names the option, its value and what to do."""
-        question = cls(**{name: _READ[name](value) for name, value in given.items()})
+        question = cls(**{name: _READ[name](value) for name, value in given.items() if not _is_default(name, value)})
         check_together(question)
         return question
 
@@ -262,6 +262,11 @@ class Question:
 
 
 _DEFAULT = {one.name: getattr(Question(), one.name) for one in fields(Question)}
+
+
+def _is_default(name: str, value: object) -> bool:
+    """Whether an option is as by default, so that it need not be read; 0 is not False."""
+    return type(value) is type(_DEFAULT[name]) and not isinstance(value, (dict, tuple)) and value == _DEFAULT[name]
 
 
 def _plain(value: object) -> object:

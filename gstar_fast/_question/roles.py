@@ -83,10 +83,8 @@ def part(name: Name, positions: tuple[int, ...]) -> Name:
     return "" if not chosen else chosen[0] if len(chosen) == 1 else chosen
 
 
-def roles_in(sketch: Sketch, question: Question) -> Roles | None:
-    """The roles of the columns of a question in a sketch; None without `fair_between`."""
-    if question.fair_between is None:
-        return None
+def roles_in(sketch: Sketch, question: Question) -> Roles:
+    """The roles of the columns of a question in a sketch."""
     decide_by = question.fair_between if question.unified and question.decide_by is None else question.decide_by
     return asked_roles(sketch, question.fair_between, decide_by)
 

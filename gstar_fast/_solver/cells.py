@@ -86,7 +86,8 @@ class Cells:
     @classmethod
     def asked(cls, sketch: Sketch, question: Question, *, wide: bool = False) -> Cells:
         """The cells that a question is about."""
-        cells = cls.of(sketch, roles_in(sketch, question), wide=wide)
+        roles = None if question.fair_between is None else roles_in(sketch, question)
+        cells = cls.of(sketch, roles, wide=wide)
         return cells.pooled(question.min_rows) if question.min_rows > 0 else cells
 
     def by(self, roles: Roles) -> Cells:

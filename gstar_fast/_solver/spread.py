@@ -21,8 +21,7 @@ from gstar_fast._solver.rates import rates_by_group, rates_of
 
 def check_pooled(cells: Cells, question: Question) -> None:
     """Raise for densities by hand of groups that are pooled, and where all groups are."""
-    if cells.own is None:
-        return
+    assert cells.own is not None, "nothing was pooled"
     if isinstance(question.density, Mapping):
         raise refusal("pooled_density", "density")
     if len(cells.groups) == 1 and (question.limits or question.penalties):
@@ -35,8 +34,8 @@ def spread(result: Result, cells: Cells) -> Result:
     Rates are told for every group. Error, loss, gaps and proof are those of the question that was solved, in which the
     pooled groups are one.
     """
-    if (own := cells.own) is None:
-        return result
+    own = cells.own
+    assert own is not None, "nothing was pooled"
     if (promise := result.promise) is not None:
         promise = replace(promise, plain=spread(promise.plain, cells))
     at = dict(zip(own.groups, cells.pool, strict=True))

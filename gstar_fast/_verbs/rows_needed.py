@@ -73,7 +73,8 @@ def rows_needed(
     warn_of_ratios(question.limits)
     warn_of_labels(sketch._core)
     cells = Cells.asked(sketch, question, wide=True)
-    check_pooled(cells, question)
+    if cells.own is not None:
+        check_pooled(cells, question)
     question = replace(cells.named(question), confidence=None)
     if cells.by_segments:
         answer = Answer(cells, question)

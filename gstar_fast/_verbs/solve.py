@@ -38,7 +38,7 @@ def solve(
     density: str | Densities = "empirical",
     unified: bool = False,
     randomize: bool = False,
-    min_rows: float = 0,
+    min_rows: float = 0.0,
     max_seconds: float | None = None,
     confidence: float | None = None,
     evidence: float = 0.95,
@@ -169,11 +169,14 @@ def solve_question(sketch: Sketch | Densities, question: Question) -> Result:
 
 def _solved(sketch: Sketch, question: Question) -> Result:
     cells = Cells.asked(sketch, question, wide=question.unified or question.confidence is not None)
-    check_pooled(cells, question)
+    if cells.own is not None:
+        check_pooled(cells, question)
     question = cells.named(question)
     if question.smooth:
-        return spread(_smooth(sketch, question, cells), cells)
-    return spread((_by_rows if cells.by_segments or question.in_rows else _by_group)(cells, question), cells)
+        result = _smooth(sketch, question, cells)
+    else:
+        result = (_by_rows if cells.by_segments or question.in_rows else _by_group)(cells, question)
+    return result if cells.own is None else spread(result, cells)
 
 
 def _smooth(sketch: Sketch | None, question: Question, cells: Cells | None = None) -> Result:

@@ -84,7 +84,8 @@ def test_objectives(objective, costs, balanced):
     ("given", "kind", "words"),
     [
         ({"limits": 0.02}, TypeError, "limits must be a dict such as .*; got float"),
-        ({"limits": {"tpr": 0.5}}, ValueError, "names in limits must be among .*; got 'tpr'"),
+        ({"limits": {"tnr": 0.5}}, ValueError, "names in limits must be among .*; got 'tnr'"),
+        ({"penalties": {"tpr": 0.5}}, ValueError, "names in penalties must be among .*; got 'tpr'"),
         ({"limits": {"equalized_odds": True}}, TypeError, r"limits\['equalized_odds'\] must be a number; got True"),
         ({"limits": {"equalized_odds": 1.5}}, ValueError, "largest gap and must be from 0 to 1; got 1.5"),
         ({"limits": {"equalized_odds_sum": 2.5}}, ValueError, "largest gap and must be from 0 to 2; got 2.5"),
@@ -131,4 +132,4 @@ def test_the_tables_name_features_that_exist():
     assert {name for pair in APART for name in pair} | {*NEEDS} | {x for xs in NEEDS.values() for x in xs} <= {
         *FEATURES
     }
-    assert len({frozenset(pair) for pair in APART}) == len(APART) == 15
+    assert len({frozenset(pair) for pair in APART}) == len(APART) == 20
