@@ -53,7 +53,7 @@ REJECTED = {
         "min_rows+by_segment": "decide_by_with",
     }.items()
 }
-SINCE = [
+SINCE = list(itertools.product(("bound", "total"), ("smooth", "confidence"))) + [("total", "penalties")]
     ("bound", "smooth"),
     ("bound", "confidence"),
     ("total", "smooth"),
