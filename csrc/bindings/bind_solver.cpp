@@ -1,5 +1,6 @@
 // bind_solver.cpp - the searches on counts seen from Python. No arithmetic in this
 // file.
+#include <memory>
 #include <string>
 #include <tuple>
 
@@ -317,8 +318,9 @@ py::dict solve(sketch_core& sketch, const std::vector<limit_fields>& limits,
     q.unified = unified;
     q.randomize = randomize;
     q.seconds = seconds;
-    const gstar::result r =
-        unlocked([&] { return gstar::solve(sketch.inner(), q); });
+    const std::unique_ptr<gstar::sketch> still =
+        sketch.inner().clone();  // under the GIL
+    const gstar::result r = unlocked([&] { return gstar::solve(*still, q); });
     py::dict out("verdict"_a = static_cast<int>(r.outcome), "error"_a = r.error,
                  "cost"_a = r.cost, "loss"_a = r.loss,
                  "lower_bound"_a = r.lower_bound, "slack"_a = r.slack,

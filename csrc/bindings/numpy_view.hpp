@@ -74,4 +74,10 @@ py::array_t<T> new_array(std::size_t rows, std::size_t columns) {
         static_cast<py::ssize_t>(rows), static_cast<py::ssize_t>(columns)});
 }
 
+/// A new array with a copy of `values`.
+template <class T>
+py::array_t<T> array_of(const std::vector<T>& values) {
+    return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
 }  // namespace gstar_py

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "gstar/count/readout.hpp"
@@ -13,6 +14,10 @@
 #include "sketch_core.hpp"
 
 namespace gstar_py {
+
+// Nothing that `look` calls may let the GIL go, as a copy of an array's values or a garbage
+// collection does: another thread would wait for the sketch's lock and keep the GIL. So lists
+// and tuples are built after it, and arrays inside it are new and filled here.
 
 using gstar::plane;
 using gstar::slot_list;
@@ -82,36 +87,40 @@ inline py::array_t<double> squares_of(sketch_core& s, unsigned label) {
 }
 
 inline py::tuple extremes(sketch_core& s, unsigned label) {
-    return s.inner().look([&](const tally& t, const slot_list& slots) {
-        py::array_t<double> lo(static_cast<py::ssize_t>(slots.size()));
-        py::array_t<double> hi(static_cast<py::ssize_t>(slots.size()));
-        gstar::read_extremes(t, slots, label, false, lo.mutable_data());
-        gstar::read_extremes(t, slots, label, true, hi.mutable_data());
-        return py::make_tuple(lo, hi);
+    std::vector<double> lo;
+    std::vector<double> hi;
+    s.inner().look([&](const tally& t, const slot_list& slots) {
+        lo.resize(slots.size());
+        hi.resize(slots.size());
+        gstar::read_extremes(t, slots, label, false, lo.data());
+        gstar::read_extremes(t, slots, label, true, hi.data());
+        return true;
     });
+    return py::make_tuple(array_of(lo), array_of(hi));
 }
 
 /// Rows by bin, smallest and largest score, and their bins.
 inline py::tuple pooled(sketch_core& s) {
-    return s.inner().look([&](const tally& t, const slot_list&) {
-        std::vector<std::int64_t> rows(t.at().bins(), 0);
-        t.labelled.pool(rows.data());
-        t.unlabelled.pool(rows.data());
-        const auto bin = [&](double x) {
-            return t.lo() <= t.hi() ? t.at().index(t.at().on().number(x)) : 0;
-        };
-        return py::make_tuple(
-            py::array_t<std::int64_t>(static_cast<py::ssize_t>(rows.size()),
-                                      rows.data()),
-            t.lo(), t.hi(), bin(t.lo()), bin(t.hi()));
-    });
+    std::vector<std::int64_t> rows;
+    const auto [lo, hi, first, last] =
+        s.inner().look([&](const tally& t, const slot_list&) {
+            rows.assign(t.at().bins(), 0);
+            t.labelled.pool(rows.data());
+            t.unlabelled.pool(rows.data());
+            const auto bin = [&](double x) {
+                return t.lo() <= t.hi() ? t.at().index(t.at().on().number(x)) : 0;
+            };
+            return std::make_tuple(t.lo(), t.hi(), bin(t.lo()), bin(t.hi()));
+        });
+    return py::make_tuple(array_of(rows), lo, hi, first, last);
 }
 
 inline py::tuple fullest(sketch_core& s, std::int64_t least) {
-    return s.inner().look([&](const tally& t, const slot_list& slots) {
-        const gstar::full_bin f = gstar::fullest(t, slots, least);
-        return py::make_tuple(f.share, f.label, f.group, f.bin);
-    });
+    const gstar::full_bin f =
+        s.inner().look([&](const tally& t, const slot_list& slots) {
+            return gstar::fullest(t, slots, least);
+        });
+    return py::make_tuple(f.share, f.label, f.group, f.bin);
 }
 
 /// A copy of one cell, for those who need no other.

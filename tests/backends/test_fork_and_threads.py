@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gstar_fast as gf
+from gstar_fast import _backends
 
 
 def run_all(*jobs):
@@ -89,6 +90,32 @@ def test_merging_each_into_the_other_does_not_deadlock(backend):
 
     run_all(*[lambda: merge(a, b), lambda: merge(b, a)] * 2)
     assert (a.n_rows, b.n_rows) == (1, 1)
+
+
+@pytest.mark.skipif(not _backends.has_native(), reason="the compiled core is missing")
+def test_reading_while_another_thread_copies_does_not_deadlock():
+    """No lock is kept while the GIL is let go; a process of its own, because a deadlock would never end."""
+    code = """
+import faulthandler, sys, threading
+import numpy as np
+import gstar_fast as gf
+rng = np.random.default_rng(0)
+n = 20_000
+sketch = gf.Sketch.from_rows(rng.normal(size=n), rng.integers(0, 2, n), rng.integers(0, 3, n), bins=4096)
+core = sketch._core
+def repeat(job):
+    for _ in range(5_000):
+        job()
+faulthandler.dump_traceback_later(100, exit=True)
+sys.setswitchinterval(1e-6)
+threads = [threading.Thread(target=repeat, args=(job,)) for job in (core.pooled, core.copy) * 2]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False)
+    assert outcome.returncode == 0, outcome.stderr
 
 
 def test_counting_lets_other_threads_run(fast_backend):

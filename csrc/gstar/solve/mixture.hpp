@@ -84,13 +84,13 @@ public:
                     p_.rate(
                         r)[p_.first(k) + static_cast<std::size_t>(found.number[i])];
         }
-        constexpr double infinity = std::numeric_limits<double>::infinity();
-        std::vector<double> least(p_.n_rates, infinity);
+        constexpr double inf = std::numeric_limits<double>::infinity();
+        std::vector<double> least(p_.n_rates, inf);
         for (std::size_t i = 0; i < kind_.size(); ++i)
             if (is(i, row_kind::low))
                 least[at(window_[i])] =
                     std::min(least[at(window_[i])], value[at(about_[i])]);
-        double out = 0.0, gap[2] = {0.0, 0.0}, total = infinity;
+        double out = 0.0, gap[2] = {0.0, 0.0}, total = inf;
         for (std::size_t i = 0; i < kind_.size(); ++i) {
             if (is(i, row_kind::low)) continue;
             const double over =
@@ -130,14 +130,14 @@ private:
 
     /// The limits as rows, without the tolerance that those of single thresholds have.
     void add_rows() {
-        constexpr double infinity = std::numeric_limits<double>::infinity();
+        constexpr double inf = std::numeric_limits<double>::infinity();
         const double total = std::max(p_.total - windows::tolerance, 0.0);
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
             const double most = std::max(p_.limit[r] - windows::tolerance, 0.0);
             const double least =
                 p_.ratio[r] >= 0 ? p_.ratio[r] + windows::tolerance : -1.0;
-            const bool summed = total < infinity && r < 2;
-            const bool alone = most < infinity && !(summed && most >= total);
+            const bool summed = total < inf && r < 2;
+            const bool alone = most < inf && !(summed && most >= total);
             if (!alone && !summed && !(least > 0)) continue;
             for (std::size_t k = 0; k < p_.n_groups; ++k) {
                 if (!p_.has_rate(r, k)) continue;

@@ -187,16 +187,16 @@ private:
                 choice& numbers, std::vector<double>& values) {
         const segment_problem& p = *p_;
         const std::size_t size = p.size(0);
-        constexpr double infinity = std::numeric_limits<double>::infinity();
+        constexpr double inf = std::numeric_limits<double>::infinity();
         for (double& x : best_) x = 0.0;
         for (std::size_t j = 0; j < p.n_segments; ++j) {
             const auto lo = static_cast<std::size_t>(low[j]),
                        hi = static_cast<std::size_t>(high[j]);
             values_of(p, features_, weights, j, lo, hi + 1, value_.data() + lo);
-            double least = infinity;
+            double least = inf;
             std::size_t at = 0;
             for (std::size_t i = 0; i < size; ++i) {
-                const double v = i < lo || i > hi ? infinity : best_[i] + value_[i];
+                const double v = i < lo || i > hi ? inf : best_[i] + value_[i];
                 if (i == 0 || v < least) {
                     least = v;
                     at = i;
