@@ -68,7 +68,7 @@ def test_replaced_thresholds_are_taken_over_and_damaged_ones_are_not(service):
         watching = asyncio.create_task(module.watch())
         await asyncio.sleep(0)
         path.write_text(text)
-        for _ in range(60):
+        for _ in range(600):
             await asyncio.sleep(0.05)
             if module.live.version == version:
                 break
@@ -142,7 +142,7 @@ def test_groups_of_replaced_thresholds_are_counted_by_their_names(service):
         watching = asyncio.create_task(module.watch())
         await asyncio.sleep(0)
         path.write_text(gf.Decider({"F": 0.25, "X": 0.25}).to_json())
-        for _ in range(60):
+        for _ in range(600):
             await asyncio.sleep(0.05)
             if module.live.version == 2:
                 break

@@ -44,7 +44,7 @@ ELSEWHERE = {"demo.py": "make demo runs it on ten million rows"}
 def run(script, folder):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
     command = [sys.executable, "-W", "error", str(ROOT / "examples" / script)]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

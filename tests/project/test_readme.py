@@ -75,7 +75,7 @@ def run_shell(code, folder):
         script.chmod(0o755)
     environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        ["sh", "-e", "-c", code], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+        ["sh", "-e", "-c", code], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, f"{code}\n{done.stdout}{done.stderr}"
     return done.stdout
@@ -141,7 +141,7 @@ def test_every_snippet_of_the_readme_runs_alone(place, tmp_path):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=300,
         )
         assert done.returncode == 0, f"{block.code}\n{done.stderr}"
         printed = done.stdout
