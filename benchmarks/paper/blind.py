@@ -23,7 +23,7 @@ class BySegment:
 
     def __init__(self, result: Any, cut: Any, tilt: float | None = None) -> None:
         self.verdict: str = result.verdict
-        self.iterations: int = result.iterations
+        self.iterations: int = result.proof.iterations
         self._mixtures = result.mixtures or {name: [(at, 1.0)] for name, at in result.thresholds.items()}
         self._cut, self._tilt = cut, tilt
 

@@ -31,7 +31,7 @@ class Thresholds:
     ) -> None:
         self.solving = solving
         self.verdict: str = result.verdict
-        self.iterations: int = result.iterations
+        self.iterations: int = result.proof.iterations
         self.thresholds = {str(group): float(at) for group, at in result.thresholds.items()}
         self._mixtures = result.mixtures or {group: [(at, 1.0)] for group, at in result.thresholds.items()}
         self._scores = scores
