@@ -22,9 +22,11 @@ import gstar_fast as gf
 from benchmarks import harness
 from gstar_fast._audit.audit import assess
 from gstar_fast._audit.counts import Counts
-from gstar_fast._audit.metrics import GAPS, gap_of, shares_of, values_of
+from gstar_fast._audit.metrics import gap_of, shares_of, values_of
 from gstar_fast._audit.replicates import solve_again, solved
+from gstar_fast._criteria import MEASURED, Form
 from gstar_fast._question.question import Question
+from gstar_fast._solver.answer.parts import Gaps, GroupThresholds
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.question import Problem
 from gstar_fast.datasets import paper_synthetic
@@ -66,11 +68,11 @@ def population(groups: int, rows: str, gap: float, shape: str) -> tuple[np.ndarr
 
 def replicate_gaps(name: str, values: dict[str, np.ndarray]) -> np.ndarray:
     """The gap of each replicate, from rates (K, B)."""
-    gap = GAPS[name]
-    low, high = (np.stack([end(values[rate], axis=0) for rate in gap.rates]) for end in (np.nanmin, np.nanmax))
-    if gap.is_difference:
+    gap = MEASURED[name]
+    low, high = (np.stack([end(values[rate], axis=0) for rate in gap.names]) for end in (np.nanmin, np.nanmax))
+    if gap.form is not Form.RATIO:
         parts = high - low
-        return parts.sum(axis=0) if gap.over == "sum" else parts.max(axis=0)
+        return gap.scale * (parts.sum(axis=0) if gap.form is Form.SUM else parts.max(axis=0))
     return np.where(high > 0, low / np.where(high > 0, high, 1), 1.0).min(axis=0)
 
 
@@ -82,7 +84,7 @@ def rivals(name: str, value: float, drawn: np.ndarray) -> dict[str, tuple[float,
     shift = NORMAL.inv_cdf(min(max(below, 1 / len(drawn)), 1 - 1 / len(drawn)))
     z = NORMAL.inv_cdf(tails[1])
     corrected = np.quantile(drawn, [NORMAL.cdf(2 * shift - z), NORMAL.cdf(2 * shift + z)])
-    most = 2.0 if GAPS[name].over == "sum" else 1.0
+    most = 2.0 if MEASURED[name].form is Form.SUM else 1.0
     return {
         "percentile": (low, high),
         "basic": (max(2 * value - high, 0.0), min(2 * value - low, most)),
@@ -95,7 +97,7 @@ def gaps(setting: dict[str, Any], trials: int, replicates: int) -> dict[str, dic
     size, share = population(**setting)
     halves = np.stack([size / 2, size / 2, 0 * size])
     true_rates = values_of(*shares_of(halves * share, halves))
-    truth = {name: gap_of(GAPS[name], true_rates) for name in SHOWN}
+    truth = {name: gap_of(MEASURED[name], true_rates) for name in SHOWN}
     random = np.random.default_rng(1)
     held: dict[str, dict[str, list[tuple[bool, float]]]] = {}
 
@@ -151,8 +153,12 @@ def thresholds(asked: dict[str, Any], rows: int, trials: int, replicates: int) -
             continue
         values = dict(zip(whole.groups, sample.thresholds(found).tolist(), strict=True))
         accepted = np.stack([sample.rows[:, k, c:].sum(axis=1) for k, c in enumerate(found)], axis=1)
-        gap_here = gap_of(GAPS[criterion], values_of(*shares_of(accepted, sample.rows.sum(axis=2))))
-        result = replace(best, thresholds=values, gaps={**best.gaps, criterion: gap_here})
+        gap_here = gap_of(MEASURED[criterion], values_of(*shares_of(accepted, sample.rows.sum(axis=2))))
+        result = replace(
+            best,
+            thresholds=GroupThresholds(values, best.thresholds.default, None),
+            gaps=Gaps({**best.gaps, criterion: gap_here}, best.gaps.before, best.gaps.held),
+        )
         resolved = solve_again(result, sample, replicates, trial)
         for low, high, truth in zip(*resolved.limits(CONFIDENCE), best.thresholds.values(), strict=True):
             held.append(low <= truth <= high)
