@@ -53,13 +53,7 @@ REJECTED = {
         "min_rows+by_segment": "decide_by_with",
     }.items()
 }
-SINCE = list(itertools.product(("bound", "total"), ("smooth", "confidence"))) + [("total", "penalties")]
-    ("bound", "smooth"),
-    ("bound", "confidence"),
-    ("total", "smooth"),
-    ("total", "confidence"),
-    ("total", "penalties"),
-]
+SINCE = [*itertools.product(("bound", "total"), ("smooth", "confidence")), ("total", "penalties")]
 PAIRS = list(itertools.combinations(OPTIONS, 2))
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::gstar_fast.errors.InputWarning")
