@@ -270,7 +270,7 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Axes | None = None) -
     audit : Audit
         What `gf.audit` says of the chosen thresholds.
     before : Audit, optional
-        What to compare with, such as ``gf.audit(result.default_threshold, sketch)``.
+        What to compare with, such as ``gf.audit(result.thresholds.default, sketch)``.
     ax : matplotlib Axes, optional
         Without it a new figure is made.
 
@@ -284,7 +284,7 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Axes | None = None) -
     >>> table = gf.datasets.paper_synthetic(rows=8_000, seed=1)
     >>> sketch = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
     >>> result = gf.solve(sketch, limits={"equalized_odds": 0.02})
-    >>> figure = gf.plot.gaps(gf.audit(result, sketch), gf.audit(result.default_threshold, sketch))
+    >>> figure = gf.plot.gaps(gf.audit(result, sketch), gf.audit(result.thresholds.default, sketch))
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()][:2]
     ['demographic parity', 'equal opportunity']
     """
