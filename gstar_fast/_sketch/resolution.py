@@ -128,18 +128,19 @@ def _coarsest_near(
     core: SketchCore, label: int, thresholds: Mapping[Name, Sequence[float]]
 ) -> tuple[float, int, int, int] | None:
     """Share, label, position of the group and index of the fullest bin next to a threshold; None if all are fine."""
-    least = FEW_ROWS * _one_row(core)
-    counts, edges = core.counts(label), core.edges
-    totals = counts.sum(axis=1) + core.below()[label] + core.above()[label]
+    least, most = FEW_ROWS * _one_row(core), max(COARSE, 16 / core.bins)
+    counts, edges, outside = core.counts(label), core.edges, core.below()[label] + core.above()[label]
     found = []
-    for place, name in enumerate(core.groups):
-        used = np.flatnonzero(counts[place])
-        if name in thresholds and len(used):
-            at = np.searchsorted(used, np.searchsorted(edges, np.asarray(thresholds[name], float)))
-            near = used[np.unique(np.clip([at - 1, at], 0, len(used) - 1))]
-            shares = counts[place, near] / totals[place]
-            coarse = (counts[place, near] >= least) & (shares > max(COARSE, 16 / core.bins))
-            found += [(float(shares[i]), label, place, int(near[i])) for i in np.flatnonzero(coarse)]
+    for place, (name, row) in enumerate(zip(core.groups, counts, strict=True)):
+        used = row.nonzero()[0] if name in thresholds else row[:0]
+        if not len(used):
+            continue
+        total = int(row.sum()) + int(outside[place])
+        at = used.searchsorted(edges.searchsorted(thresholds[name])).tolist()
+        for index in {int(used[min(max(i, 0), len(used) - 1)]) for one in at for i in (one - 1, one)}:
+            rows = int(row[index])
+            if rows >= least and rows / total > most:
+                found.append((rows / total, label, place, index))
     if found and sums_in(core.sections):
         means = core.means(label)
         found = [one for one in found if not _may_be_one_score(means[one[2:]])]

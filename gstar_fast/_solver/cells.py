@@ -150,11 +150,11 @@ class Cells:
 
     def by_group(self, values: Values) -> Values:
         """Values of cells, (3, K) or (3, K, C), added up to those of groups."""
-        return _summed(values, self.group, len(self.groups))
+        return values if self.places is None else _summed(values, self.group, len(self.groups))
 
     def by_segment(self, values: Values) -> Values:
         """The same for segments."""
-        return _summed(values, self.segment, len(self.segments))
+        return values if self.places is None else _summed(values, self.segment, len(self.segments))
 
     def named(self, question: Question) -> Question:
         """The question with the columns that groups and segments were read from."""

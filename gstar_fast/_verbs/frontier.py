@@ -159,7 +159,7 @@ def _by_group(cells: Cells, criterion: str, question: Question, by: str, penalti
     choices, gaps, proven_to = room("solver").frontier(search.arrays, swept.astype(np.uint8), FRONTIER_LIMIT, added)
     if len(gaps) == 0:
         raise refusal("infeasible", "limits", limit=question.asked_limits)
-    return _made(search, criterion, choices, gaps, proven_to, None, Traced.of(search, choices))
+    return _made(search, criterion, choices, gaps, proven_to, None, Traced(*_kept(search, choices)))
 
 
 @dataclass(frozen=True)
@@ -169,20 +169,40 @@ class Traced:
     search: Search  # with the entries of the points alone
     numbers: Ints  # (points, K)
 
-    @classmethod
-    def of(cls, search: Search, choices: Ints) -> Traced:
-        """Keep what results need."""
-        entries = search.table.start[:-1] + choices
-        kept = np.unique(entries)
-        small = search.only(kept)
-        return cls(small, np.searchsorted(kept, entries) - small.table.start[:-1])
-
     def __getitem__(self, i: int, /) -> Result:
         return finish(self.search, self.numbers[i], "optimal", 0)
 
     def between(self, i: int, share: float) -> Result:
         """Choices are not mixed."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class TracedPenalties(Traced):
+    """The same, each with the best choice at a penalty; at that of a corner another one may be as good."""
+
+    criterion: str
+    swept: Bools
+    penalties: Floats
+    best: tuple[Choice, ...]
+    corners: bool
+
+    def __getitem__(self, i: int, /) -> Result:
+        penalty, best, mine = float(self.penalties[i]), self.best[i], self.numbers[i]
+        weighted = _weighted(self.search, self.criterion, self.swept, penalty)
+        other = self.corners and penalty > 0
+        return finish_choice(
+            weighted, best.for_numbers(weighted.arrays, mine) if other else best._replace(numbers=mine)
+        )
+
+
+def _kept(search: Search, choices: Ints) -> tuple[Search, Ints]:
+    """The search with the entries of some choices alone, and the choices in it."""
+    entries = search.table.start[:-1] + choices
+    used = np.zeros(len(search.table.cost), dtype=bool)
+    used[entries] = True
+    small = search.only(np.flatnonzero(used))
+    return small, (np.cumsum(used) - 1)[entries] - small.table.start[:-1]
 
 
 @dataclass(frozen=True)
@@ -240,11 +260,13 @@ def _checked_penalties(penalties: ArrayLike) -> Floats:
 
 def _weighted(search: Search, criterion: str, swept: Bools, penalty: float) -> Search:
     """The same search with this penalty on the criterion."""
-    return replace(
-        search,
-        question=replace(search.question, penalties={criterion: penalty}),
-        arrays=replace(search.arrays, penalty=np.where(swept, penalty, 0.0)),
-    )
+    question = replace(search.question, penalties={criterion: penalty})
+    return replace(_priced(search, swept, penalty), question=question)
+
+
+def _priced(search: Search, swept: Bools, penalty: float) -> Search:
+    """The same as far as a backend reads it."""
+    return replace(search, arrays=replace(search.arrays, penalty=np.where(swept, penalty, 0.0)))
 
 
 def _best_choice(search: Search) -> Choice:
@@ -264,8 +286,8 @@ def _some_penalties(search: Search, criterion: str, swept: Bools, penalties: Flo
     choices = np.array([choice.numbers for choice in found], dtype=np.int64)
     gaps = np.array([_gap(search.arrays, swept, numbers) for numbers in choices])
     proven_to = 0.0 if all(choice.proven for choice in found) else 1.0
-    results = tuple(finish_choice(one, choice) for one, choice in zip(asked, found, strict=True))
-    return _made(search, criterion, choices, gaps, proven_to, penalties, Listed(results))
+    points = TracedPenalties(*_kept(search, choices), criterion, swept, penalties, tuple(found), corners=False)
+    return _made(search, criterion, choices, gaps, proven_to, penalties, points)
 
 
 def _sweep(
@@ -328,7 +350,7 @@ def _penalised(search: Search, criterion: str, swept: Bools) -> Frontier:
 
     @cache
     def ask(penalty: float) -> Choice:
-        return _best_choice(_weighted(search, criterion, swept, penalty))
+        return _best_choice(_priced(search, swept, penalty))
 
     asked: list[Choice] = []
 
@@ -350,16 +372,10 @@ def _penalised(search: Search, criterion: str, swept: Bools) -> Frontier:
     # a corner is best from the lambda of the chord to its cheaper neighbour upwards
     least = np.append((squares[:-1, 1] - squares[1:, 1]) / (squares[1:, 0] - squares[:-1, 0]), 0.0)
 
-    def result(i: int) -> Result:
-        penalty = float(least[i])
-        weighted = _weighted(search, criterion, swept, penalty)
-        choice = ask(penalty)  # two corners are equally good there, and this may be the other one
-        mine = choice.for_numbers(weighted.arrays, choices[i]) if penalty > 0 else choice._replace(numbers=choices[i])
-        return finish_choice(weighted, mine)
-
     proven_to = 0.0 if all(choice.proven for choice in asked) else 1.0
-    results = Listed(tuple(map(result, range(len(choices)))))
-    return _made(search, criterion, choices, gaps, proven_to, least, results)
+    at = tuple(ask(float(penalty)) for penalty in least)
+    points = TracedPenalties(*_kept(search, choices), criterion, swept, least, at, corners=True)
+    return _made(search, criterion, choices, gaps, proven_to, least, points)
 
 
 def _chords(

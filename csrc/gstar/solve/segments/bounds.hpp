@@ -91,15 +91,7 @@ public:
     /// What one unit of each slot weighs.
     std::vector<double> weights(const std::vector<double>& multipliers,
                                 double weight) const {
-        const std::vector<double> net = net_of(multipliers);
-        std::vector<double> out(p_.n_slots);
-        for (std::size_t c = 0; c < p_.n_slots; ++c) {
-            double w = weight * p_.price[c];
-            for (std::size_t k = p_.terms_from(c); k < p_.terms_to(c); ++k)
-                w = w + net[static_cast<std::size_t>(p_.measure[k])] * p_.slope[k];
-            out[c] = w;
-        }
-        return out;
+        return priced(net_of(multipliers), weight);
     }
 
     /// What a block's choice adds to E, and to every measure.
@@ -210,6 +202,18 @@ private:
         return out;
     }
 
+    /// What one unit of each slot weighs, given what one of each measure does.
+    std::vector<double> priced(const std::vector<double>& net, double weight) const {
+        std::vector<double> out(p_.n_slots);
+        for (std::size_t c = 0; c < p_.n_slots; ++c) {
+            double w = weight * p_.price[c];
+            for (std::size_t k = p_.terms_from(c); k < p_.terms_to(c); ++k)
+                w = w + net[static_cast<std::size_t>(p_.measure[k])] * p_.slope[k];
+            out[c] = w;
+        }
+        return out;
+    }
+
     /// Multipliers of the rows of one measure, added up by what they say.
     struct paid {
         double low = 0.0, high = 0.0, ratio = 0.0;
@@ -219,8 +223,8 @@ private:
     /// choices behind it are in `numbers_` and `values_`.
     double bound(const std::vector<double>& multipliers, double weight,
                  const choice& low, const choice& high) {
-        const std::vector<double> w = weights(multipliers, weight),
-                                  net = net_of(multipliers);
+        const std::vector<double> net = net_of(multipliers),
+                                  w = priced(net, weight);
         scan_(w.data(), low, high, numbers_, values_);
         ++scans_;
         double total = weight * p_.constant, size = std::abs(total);

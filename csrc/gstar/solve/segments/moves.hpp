@@ -54,10 +54,11 @@ public:
 
     /// Move one segment after the other to its best candidate until none moves; how
     /// far the choice misses the limits.
-    double move_one(choice& numbers) const {
+    double move_one(choice& numbers) {
         const segment_problem& p = *p_;
         state now = state_of(numbers);
         double miss = missed(now);
+        std::vector<double> tried;
         for (int round = 0; round < rounds; ++round) {
             bool moved = false;
             for (std::size_t j = 0; j < numbers.size(); ++j) {
@@ -68,8 +69,7 @@ public:
                     if (j + 1 < numbers.size())
                         end = p.entry(j, numbers[j + 1]) + 1;
                 }
-                const around near = around_of(now, {j}, numbers);
-                std::vector<double> tried = near.hits;
+                const around& near = around_of(now, {j}, numbers);
                 std::size_t best = mine;
                 key least{miss, p.cost[mine], p.distance[mine]};
                 for (std::size_t i = begin; i < end; ++i) {
@@ -95,18 +95,18 @@ public:
     }
 
     /// Move two segments at once to listed candidates while that helps.
-    double move_two(choice& numbers, const std::vector<choice>& lists) const {
+    double move_two(choice& numbers, const std::vector<choice>& lists) {
         const segment_problem& p = *p_;
         state now = state_of(numbers);
         double miss = missed(now);
+        std::vector<double> half, tried;
         for (int round = 0; round < rounds; ++round) {
             bool moved = false;
             for (std::size_t j = 0; j < numbers.size(); ++j)
                 for (std::size_t k = j + 1; k < numbers.size(); ++k) {
                     const std::size_t one = p.entry(j, numbers[j]),
                                       two = p.entry(k, numbers[k]);
-                    const around near = around_of(now, {j, k}, numbers);
-                    std::vector<double> half, tried;
+                    const around& near = around_of(now, {j, k}, numbers);
                     key least{miss, p.cost[one] + p.cost[two],
                               p.distance[one] + p.distance[two]};
                     std::size_t left = one, right = two;
@@ -235,10 +235,18 @@ private:
         return out;
     }
 
-    around around_of(const state& now, std::initializer_list<std::size_t> segments,
-                     const choice& numbers) const {
-        around out;
+    const around& around_of(const state& now,
+                            std::initializer_list<std::size_t> segments,
+                            const choice& numbers) {
+        around& out = near_;  // kept, so that its arrays are not made anew
         out.place.assign(p_->n_measures, 0);
+        out.q.clear();
+        out.hits.clear();
+        for (std::vector<std::size_t>& of : out.of) of.clear();
+        out.low.clear();
+        out.high.clear();
+        out.in_low.resize(windows_.size());
+        out.in_high.resize(windows_.size());
         std::size_t which = 0;
         for (const std::size_t j : segments) {
             for (const part& one : parts_[j]) {
@@ -259,18 +267,19 @@ private:
             ++which;
         }
         out.value = now.value;
-        for (const window& w : windows_) {
+        for (std::size_t i = 0; i < windows_.size(); ++i) {
+            const window& w = windows_[i];
             double low = infinity, high = -infinity;
-            out.in_low.emplace_back();
-            out.in_high.emplace_back();
+            out.in_low[i].clear();
+            out.in_high[i].clear();
             for (const std::size_t q : w.low)
                 if (out.place[q] > 0)
-                    out.in_low.back().push_back(out.place[q] - 1);
+                    out.in_low[i].push_back(out.place[q] - 1);
                 else
                     low = std::min(low, now.value[q]);
             for (const std::size_t q : w.high)
                 if (out.place[q] > 0)
-                    out.in_high.back().push_back(out.place[q] - 1);
+                    out.in_high[i].push_back(out.place[q] - 1);
                 else
                     high = std::max(high, now.value[q]);
             out.low.push_back(low);
@@ -294,20 +303,23 @@ private:
     }
 
     /// The same with other hits of the measures that some segments change.
-    double missed(const around& near, const std::vector<double>& hits) const {
+    double missed(const around& near, const std::vector<double>& hits) {
+        changed_.resize(near.q.size());
+        for (std::size_t at = 0; at < near.q.size(); ++at)
+            changed_[at] = value_of(near.q[at], &hits[2 * at]);
         double out = 0.0, total = 0.0;
         for (std::size_t w = 0; w < windows_.size(); ++w) {
             double low = near.low[w], high = near.high[w];
             for (const std::size_t at : near.in_low[w])
-                low = std::min(low, value_of(near.q[at], &hits[2 * at]));
+                low = std::min(low, changed_[at]);
             for (const std::size_t at : near.in_high[w])
-                high = std::max(high, value_of(near.q[at], &hits[2 * at]));
+                high = std::max(high, changed_[at]);
             add_missed(windows_[w], low, high, out, total);
         }
         for (const single& one : singles_) {
             const std::size_t at = near.place[one.q];
             const double value =
-                at == 0 ? near.value[one.q] : value_of(one.q, &hits[2 * (at - 1)]);
+                at == 0 ? near.value[one.q] : changed_[at - 1];
             out += over(one.sign * value, one.right);
         }
         return out + over(total, total_);
@@ -330,6 +342,8 @@ private:
     std::vector<single> singles_;
     std::vector<std::vector<part>> parts_;  ///< of each segment
     double total_ = infinity;
+    around near_;
+    std::vector<double> changed_;  ///< values of the measures that change
 };
 
 }  // namespace gstar
