@@ -231,6 +231,9 @@ class Question:
         if isinstance(given.get("decide_by"), Mapping):
             given["decide_by"] = Segments.from_dict(given["decide_by"])
         question = cls(**known, **{name: _READ[name](value) for name, value in given.items()})
+        for column in (*(question.fair_between or ()), *(question.columns or ())):
+            if isinstance(column, int) and column < 0:
+                raise bad_document(f"columns have names, or positions from 0; got {column}")
         check_together(question)
         return question
 

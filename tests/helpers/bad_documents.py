@@ -330,6 +330,7 @@ BAD_RESULTS: Final[dict[str, dict[str, tuple[dict[str, Any], str]]]] = {
             {"question.decide_by": {"cuts": None, "column": "segment", "monotone": "yes"}},
             "monotone must be True or False",
         ),
+        "roles_negative_position": ({"question.fair_between": [-1]}, "positions from 0; got -1"),
         "roles_name_null": ({"protected.0.name": None}, "must be an int, a string, a bool or"),
         "roles_rate_word": ({"protected.0.tpr": "high"}, "protected[0].tpr must be a number or null"),
         "roles_unknown_member": ({"protected.0.more": 1}, "protected[0] has an unknown member 'more'"),
