@@ -79,6 +79,7 @@ class Box(NamedTuple):
     after: Floats
     upto: Floats
     limit: Floats
+    total: float
 
 
 def settle(p: Arrays, limit: Floats, total: float, after: Floats, upto: Floats, numbers: Ints) -> bool:
@@ -116,15 +117,18 @@ def _admitted(
 
 
 class Windows:
-    """Boxes of windows, opened best bound first."""
+    """Boxes of windows, opened best bound first.
 
-    def __init__(self, p: Arrays, limit: Floats, total: float) -> None:
-        self.p = p
-        self.total = total
+    The limits may become narrower between two runs: a box in the heap that has the wider ones is settled again when it
+    comes first, and until then its bound holds.
+    """
+
+    def __init__(self, p: Arrays) -> None:
+        self.p, self.limit, self.total = p, p.limit, p.total
         self.heap: list[Box] = []
         self.opened = 0
-        after, upto = np.full(len(limit), -np.inf), np.full(len(limit), np.inf)
-        self.push(after, upto, limits_of(limit, total), np.full(len(p.start) - 1, -1, dtype=np.int64))
+        after, upto = np.full(len(p.limit), -np.inf), np.full(len(p.limit), np.inf)
+        self.push(after, upto, limits_of(p.limit, p.total), np.full(len(p.start) - 1, -1, dtype=np.int64))
 
     def push(self, after: Floats, upto: Floats, limit: Floats, numbers: Ints) -> None:
         if settle(self.p, limit, self.total, after, upto, numbers):
@@ -132,7 +136,8 @@ class Windows:
             cost = sum(self.p.cost[at].tolist())
             distance = sum(self.p.distance[at].tolist())
             self.opened += 1
-            heapq.heappush(self.heap, Box(cost, distance, tuple(numbers.tolist()), self.opened, after, upto, limit))
+            box = Box(cost, distance, tuple(numbers.tolist()), self.opened, after, upto, limit, self.total)
+            heapq.heappush(self.heap, box)
 
     def run(self, node_limit: int, seconds: float = np.inf) -> tuple[Ints | None, bool, float]:
         """The optimum, or None; whether the search finished; a bound on the cost of all that is left."""
@@ -142,10 +147,15 @@ class Windows:
                 return None, False, self.heap[0].cost
             box = heapq.heappop(self.heap)
             numbers = np.array(box.numbers, dtype=np.int64)
+            limit = np.minimum(box.limit, limits_of(self.limit, self.total))
+            if box.total > self.total or (limit < box.limit).any():
+                self.push(box.after, box.upto, limit, numbers)
+                continue
             cut = cut_of(self.p, box.limit, numbers)
             if cut is None:
                 halves = total_cut(self.p, self.total, numbers)
                 if halves is None:
+                    heapq.heappush(self.heap, box)
                     return numbers, True, box.cost
                 for r, half in enumerate(halves):
                     limit = box.limit.copy()
@@ -163,7 +173,7 @@ class Windows:
 
 def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[Ints, int, bool, float]:
     """The cheapest choice that meets every limit; boxes opened; whether the search finished; a bound on the cost."""
-    search = Windows(p, p.limit, p.total)
+    search = Windows(p)
     numbers, finished, bound = search.run(node_limit, seconds)
     if numbers is None:
         numbers = np.full(len(p.start) - 1, -1, dtype=np.int64)
@@ -179,30 +189,26 @@ def frontier(p: Arrays, swept: Flags, node_limit: int, added: bool = False) -> t
     """
     if len(p.start) == 3:
         return pair_frontier(p, swept, added)
+    search = Windows(p)
     points: list[tuple[float, float, Ints]] = []
-    limit, total, opened, proven_to = p.limit.copy(), p.total, 0, 0.0
+    proven_to = 0.0
     while True:
-        search = Windows(p, limit, total)
-        numbers, finished, _ = search.run(node_limit - opened)
-        opened += search.opened
+        numbers, finished, cost = search.run(node_limit)
         if numbers is None:
             if not finished:
                 proven_to = points[-1][1] if points else 1.0 + added
             break
-        cost = sum(p.cost[p.start[:-1] + numbers].tolist())
         gap = gap_of(p, swept, added, numbers)
         if points and points[-1][0] == cost:  # as cheap and fairer: the last point was dominated
             points.pop()
         points.append((cost, gap, numbers))
         if gap <= 0:
             break
-        if opened >= node_limit:
-            proven_to = gap
-            break
+        below = float(np.nextafter(gap, -1.0))
         if added:
-            total = min(p.total, float(np.nextafter(gap, -1.0)))
+            search.total = min(search.total, below)
         else:
-            limit = np.where(swept, np.minimum(p.limit, np.nextafter(gap, -1.0)), p.limit)
+            search.limit = np.where(swept, np.minimum(search.limit, below), search.limit)
     points.reverse()
     choices = np.array([numbers for _, _, numbers in points], dtype=np.int64).reshape(-1, len(p.start) - 1)
     return choices, np.array([gap for _, gap, _ in points]), proven_to
