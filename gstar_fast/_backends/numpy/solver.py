@@ -187,8 +187,6 @@ def frontier(p: Arrays, swept: Flags, node_limit: int, added: bool = False) -> t
     have bands; with `added`, the sum of the differences of the first two. Returns the choices (n, K), their gaps, and
     the gap down to which the list is proven complete (0 unless the node limit was reached).
     """
-    if len(p.start) == 3:
-        return pair_frontier(p, swept, added)
     search = Windows(p)
     points: list[tuple[float, float, Ints]] = []
     proven_to = 0.0
@@ -221,42 +219,6 @@ def gap_of(p: Arrays, swept: Flags, added: bool, numbers: Ints) -> float:
         return float(one + two)
     ends = [extremes(p, int(r), numbers) for r in np.flatnonzero(swept)]
     return max(float(high - low) for low, high in ends)
-
-
-def pair_frontier(p: Arrays, swept: Flags, added: bool = False) -> tuple[Ints, Floats, float]:
-    """The frontier of two groups: each candidate of the first against all of the second."""
-    n_first, n_second = np.diff(p.start)
-    second = np.arange(n_second)
-    bounded = limited(p)
-    read = [r for r in range(len(p.limit)) if p.has[r].all() and (swept[r] or r in bounded)]
-    # columns: cost, gap, distance, numbers; costs and distances of float64 are exact up to 2^53
-    stairs = np.empty((0, 5))
-    for first in range(n_first):
-        gap, sums, fits = np.zeros(n_second), np.zeros(n_second), np.ones(n_second, dtype=bool)
-        for r in read:
-            low, high = extremes(p, r, (first, second))
-            if r < 2:
-                sums = sums + (high - low)
-            if swept[r]:
-                gap = np.maximum(gap, high - low)
-            if r in bounded:
-                fits &= within(low, high, p.limit[r], p.ratio[r])
-        if added:
-            gap = sums
-        fits &= sums <= p.total
-        cost = p.cost[first] + p.cost[p.start[1] :]
-        distance = p.distance[first] + p.distance[p.start[1] :]
-        row = np.stack([cost, gap, distance, np.full(n_second, first), second], axis=1)
-        row = row[fits]
-        if len(stairs) > 0:  # stairs fall in cost as the gap rises
-            step = np.searchsorted(stairs[:, 1], row[:, 1], side="right") - 1
-            row = row[(step < 0) | (row[:, 0] <= stairs[step, 0])]
-        if len(row) > 0:
-            stairs = np.concatenate([stairs, row])
-            stairs = stairs[np.lexsort((stairs[:, 4], stairs[:, 3], stairs[:, 2], stairs[:, 0], stairs[:, 1]))]
-            best = np.minimum.accumulate(stairs[:, 0])
-            stairs = stairs[np.concatenate([[True], best[1:] < best[:-1]])]
-    return stairs[:, 3:].astype(np.int64), stairs[:, 1].copy(), 0.0
 
 
 # ------------------------------------------------------------------------------------------------------- two groups
