@@ -19,7 +19,6 @@ from gstar_fast._backends.common.choices import (
     both_gaps,
     cut_of,
     extremes,
-    limited,
     limits_of,
     loss_of,
     refuse_bands,
