@@ -214,8 +214,5 @@ class Best(NamedTuple):
 class Segments(Protocol):
     """The room `segments`."""
 
-    def price(
-        self, p: Program, weights: Floats, low: Ints, high: Ints
-    ) -> tuple[Ints, Floats]: ...  # best candidate of each segment between low and high, and its value
     def mix(self, p: Program) -> Mix | None: ...  # None where no mixture meets the limits
     def choose(self, p: Program, node_limit: int, seconds: float = ...) -> Best: ...

@@ -6,22 +6,12 @@ import numpy as np
 
 from gstar_fast import _core
 from gstar_fast._backends.common.segments import Best, Leaves, Mix, Program
-from gstar_fast._base.arrays import Floats, Ints
-
-__all__ = ["choose", "mix", "price"]
-
-
-def price(p: Program, weights: Floats, low: Ints, high: Ints) -> tuple[Ints, Floats]:
-    """The candidate of least value in each segment, and the values."""
-    return _core.SegmentSearch(p).price(weights, low, high)
 
 
 def mix(p: Program) -> Mix | None:
     """The cheapest mixture that meets every limit, or None."""
     found = _core.SegmentSearch(p).mix()
-    if found is None:
-        return None
-    return Mix(*found)
+    return None if found is None else Mix(*found)
 
 
 def choose(p: Program, node_limit: int, seconds: float = np.inf) -> Best:

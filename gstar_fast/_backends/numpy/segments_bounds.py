@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
-from typing import ClassVar
 
 import numpy as np
 
@@ -87,9 +87,7 @@ class Node:
 
 
 class Search:
-    """One problem; `scan` is the backend's `price`."""
-
-    scan: ClassVar = staticmethod(price)
+    """One problem."""
 
     def __init__(self, p: Program) -> None:
         self.p = p
@@ -128,7 +126,7 @@ class Search:
         """A number that weight * E cannot be below in this box within the limits; the choices behind it, by segment."""
         p, rows = self.p, self.p.rows
         net = self.net(multipliers)
-        numbers, values = self.scan(p, self.weights(net, weight), low, high)
+        numbers, values = price(p, self.weights(net, weight), low, high)
         self.scans += 1
         total = weight * p.constant
         size = abs(total)
@@ -219,15 +217,18 @@ class Search:
             node.weight, node.bound = 1.0, -np.inf
         master = Master(self.p, self.n_blocks)
         columns: list[tuple[int, Ints]] = []
-        for block in range(self.n_blocks):
+
+        def add(block: int, numbers: Ints) -> None:
             master.add(block, *self.measures(block, numbers))
             columns.append((block, numbers))
+
+        for block in range(self.n_blocks):
+            add(block, numbers)
         for block, seed in seeds:
             mine = self.own(block)
             inside = bool(np.all((seed[mine] >= low[mine]) & (seed[mine] <= high[mine])))
             if inside and not np.array_equal(seed[mine], numbers[mine]):
-                master.add(block, *self.measures(block, seed))
-                columns.append((block, seed))
+                add(block, seed)
         master.begin()
         for _ in range(SCANS):
             phase, dual = master.optimise(end)
@@ -246,11 +247,12 @@ class Search:
             added = False
             for block in range(self.n_blocks):
                 mine = self.own(block)
-                if float(values[block]) - float(dual[block]) < -EPSILON + self.offset(weight, block) and not any(
+                improves = float(values[block] - dual[block]) < -EPSILON - weight * float(self.nobody[block])
+                # a program that ended early may ask for a column it has
+                if improves and not any(
                     b == block and np.array_equal(given[mine], numbers[mine]) for b, given in columns
-                ):  # a program that ended early may ask for a column it has
-                    master.add(block, *self.measures(block, numbers))
-                    columns.append((block, numbers))
+                ):
+                    add(block, numbers)
                     added = True
             if not added or time.monotonic() > end:
                 break
@@ -265,56 +267,41 @@ class Search:
         """The segments of a block."""
         return slice(0, self.m) if self.p.rising else slice(block, block + 1)
 
-    def offset(self, weight: float, block: int) -> float:
-        """The cost of accepting nobody is part of a column's cost, not of its value."""
-        return -weight * float(self.nobody[block])
-
-    @property
+    @cached_property
     def nobody(self) -> Floats:
-        """E of accepting nobody in each block: what `values` leave out."""
-        if not hasattr(self, "_nobody"):
-            p = self.p
-            out = np.zeros(self.n_blocks)
-            for j in range(self.m):
-                first = int(p.start[j])
-                value = 0.0
-                for c, rows in zip(*(x.tolist() for x in (p.features[j][0], p.features[j][1][:, 0])), strict=True):
-                    value += float(p.price[c]) * rows
-                out[0 if p.rising else j] += int(p.cost[first]) / p.unit - value
-            self._nobody = out
-        return self._nobody
-
-    # --------------------------------------------------------------------------------------------------------- mixture
+        """E of accepting nobody in each block: part of a column's cost, which `values` leave out."""
+        p, out = self.p, np.zeros(self.n_blocks)
+        for j in range(self.m):
+            value = 0.0
+            for slot, rows in zip(p.features[j][0].tolist(), p.features[j][1][:, 0].tolist(), strict=True):
+                value += float(p.price[slot]) * rows
+            out[0 if p.rising else j] += int(p.cost[p.start[j]]) / p.unit - value
+        return out
 
     def whole(self) -> Node:
-        sizes = np.diff(self.p.start)
-        return Node(np.zeros(self.m, np.int64), sizes - 1, np.zeros(len(self.p.rows)))
+        """All candidates."""
+        return Node(np.zeros(self.m, np.int64), np.diff(self.p.start) - 1, np.zeros(len(self.p.rows)))
 
-    def mix(self) -> Mix | None:
-        node = self.whole()
-        self.solve(node, [], np.inf, exact=True)
-        if node.empty or node.columns is None or node.shares is None:
-            return None
-        total = np.zeros(self.n_blocks)
-        for (block, _), share in zip(node.columns, node.shares, strict=True):
-            total[block] += share if share > 1e-12 else 0.0
-        merged: dict[tuple[int, int], float] = {}
-        value = 0.0
-        for (block, numbers), share in zip(node.columns, node.shares, strict=True):
-            if share <= 1e-12:
-                continue
-            weight = float(share) / float(total[block])
-            for j in range(self.m) if self.p.rising else (block,):
-                key = j, int(numbers[j])
-                merged[key] = merged.get(key, 0.0) + weight
-            value += weight * self.measures(block, numbers)[0]
-        keys = sorted(merged)
-        return Mix(
-            np.array([j for j, _ in keys], np.int64),
-            np.array([i for _, i in keys], np.int64),
-            np.array([merged[key] for key in keys]),
-            node.multipliers,
-            node.bound,
-            value,
-            self.scans,
-        )
+
+def mix(p: Program) -> Mix | None:
+    """The cheapest mixture that meets every limit, or None."""
+    search = Search(p)
+    node = search.whole()
+    search.solve(node, [], np.inf, exact=True)
+    if node.empty or node.columns is None or node.shares is None:
+        return None
+    shares = [(*column, float(share)) for column, share in zip(node.columns, node.shares, strict=True) if share > 1e-12]
+    total = np.zeros(search.n_blocks)
+    for block, _, share in shares:
+        total[block] += share
+    merged: dict[tuple[int, int], float] = {}
+    value = 0.0
+    for block, numbers, share in shares:
+        weight = share / float(total[block])
+        for j in range(search.m) if p.rising else (block,):
+            key = j, int(numbers[j])
+            merged[key] = merged.get(key, 0.0) + weight
+        value += weight * search.measures(block, numbers)[0]
+    segment, number = np.array(sorted(merged), np.int64).T
+    weights = np.array([merged[key] for key in sorted(merged)])
+    return Mix(segment, number, weights, node.multipliers, node.bound, value, search.scans)
