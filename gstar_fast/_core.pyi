@@ -1,4 +1,4 @@
-"""The compiled module as type checkers see it; `_backends/interface.py` says what each part answers."""
+"""The compiled module as type checkers see it; `_backends/` says what each part answers."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast._backends.common.segments import Program
-from gstar_fast._backends.interface import Descent, Key, SketchMaker
+from gstar_fast._backends.interface import Descent, Key
+from gstar_fast._backends.numpy import decide, sketch
 from gstar_fast._base.arrays import Bools, Flags, Floats, Hashes, Ints, Values
 from gstar_fast._base.names import Name
 
@@ -24,7 +25,7 @@ class Texts:
     def number_views(self, views: Flags, data: Sequence[Flags], valid: Bools | None) -> NDArray[np.int32]: ...
     def number_records(self, records: Values) -> NDArray[np.int32]: ...
 
-SketchCore: SketchMaker
+SketchCore = sketch.Core
 
 class Density:
     @staticmethod
@@ -125,7 +126,7 @@ class SmoothProblem:
         self, grid: ShareSearch, edges: Floats, penalties: Floats, tolerance: float
     ) -> tuple[Floats, Floats, int, int]: ...
 
-class DecideCore:
+class DecideCore(decide.Core):
     def __new__(cls, thresholds: bytes, table: dict[Name, float]) -> Self: ...
     def __call__(
         self,
@@ -137,28 +138,6 @@ class DecideCore:
         out: Bools | None = None,
         threads: int = 1,
     ) -> Bools: ...
-    def one(self, score: float, group: Name | float | None = None, key: Key | None = None) -> bool: ...
-    def decide(
-        self,
-        scores: Values,
-        codes: Values | None,
-        names: tuple[Name, ...] | None,
-        as_codes: bool,
-        keys: Hashes | None,
-        threads: int,
-        out: Bools | None,
-        /,
-    ) -> Bools: ...
-    def margins(
-        self,
-        scores: Values,
-        codes: Values | None,
-        names: tuple[Name, ...] | None,
-        as_codes: bool,
-        keys: Hashes | None,
-        threads: int,
-        /,
-    ) -> Floats: ...
 
 class LiveCore:
     def __new__(cls, first: DecideCore) -> Self: ...

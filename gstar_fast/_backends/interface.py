@@ -1,23 +1,27 @@
 """The interface of the modules `sketch`, `density`, `decide` and `solver`, which every backend has.
 
-The fifth module, `segments`, has its interface in `common/segments.py`. mypy checks each backend against these
-protocols (the compiled ones through `_core.pyi`), so a signature is written once.
+The fifth module, `segments`, has its interface in `common/segments.py`. Sketches and deciders have the public methods
+of the reference's classes; for the rest there are protocols. mypy checks each backend against them, through `_core.pyi`
+where it is compiled.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from gstar_fast._base.arrays import Bools, Flags, Floats, Hashes, Ints, Values
-from gstar_fast._base.names import Name
-from gstar_fast._base.sketch_parts.content import Section
+from gstar_fast._base.arrays import Flags, Floats, Hashes, Ints, Values
 
 if TYPE_CHECKING:
+    from gstar_fast._backends.numpy.cells import CellCopy
+    from gstar_fast._backends.numpy.decide import Core as DecideCore
+    from gstar_fast._backends.numpy.sketch import Core as SketchCore
     from gstar_fast._base.thresholds import Thresholds
+else:
+    CellCopy = DecideCore = SketchCore = object  # for annotations, which need no other backend to be imported
 
 __all__ = [
     "BOX_LIMIT",
@@ -34,7 +38,6 @@ __all__ = [
     "Ints",
     "Key",
     "SketchCore",
-    "SketchMaker",
     "Sketching",
     "SmoothProblem",
     "Solver",
@@ -49,116 +52,11 @@ Key: TypeAlias = int | str | bytes  # what identifies a row, for randomised thre
 # --------------------------------------------------------------------------------------------------------------- sketch
 
 
-class CellCopy(Protocol):
-    """One cell of a sketch, as it was when it was copied."""
-
-    @property
-    def counts(self) -> Ints: ...  # rows of each bin
-    @property
-    def means(self) -> Floats: ...  # mean score of each bin, NaN where there are no rows
-    @property
-    def below(self) -> int: ...
-    @property
-    def above(self) -> int: ...
-    @property
-    def min(self) -> float: ...
-    @property
-    def max(self) -> float: ...
-    @property
-    def weighted(self) -> bool: ...
-    @property
-    def edges(self) -> Floats: ...  # (bins + 1,)
-
-
-class SketchCore(Protocol):
-    """One sketch: counts of each label (0, 1, and 2 for unlabelled), group and bin. Guards itself against threads."""
-
-    @property
-    def groups(self) -> tuple[Name, ...]: ...
-    @property
-    def bins(self) -> int: ...
-    @property
-    def level(self) -> int: ...  # the widest bins are 2**level wide
-    @property
-    def first(self) -> int: ...  # number of the first bin if all bins are of one width, else 0
-    @property
-    def edges(self) -> Floats: ...  # (bins + 1,)
-    @property
-    def given(self) -> bool: ...  # groups were named when it was made
-    @property
-    def fixed(self) -> bool: ...  # so was its window
-    @property
-    def weighted(self) -> bool: ...
-    @property
-    def total(self) -> int: ...  # of all counts
-    @property
-    def skipped(self) -> int: ...
-    @property
-    def memory_limit(self) -> int: ...
-    @property
-    def sections(self) -> tuple[Section, ...]: ...  # ascending by type
-
-    def try_update(
-        self, scores: object, labels: object, groups: object, skip_nan: bool, threads: int, /
-    ) -> bool: ...  # False, and nothing done, for all that is not plain arrays of numbers
-    def update(
-        self,
-        scores: Values,
-        labels: Values | None,
-        codes: Values,
-        names: tuple[Name, ...] | None,
-        weights: Values | None,
-        skip_nan: bool,
-        threads: int,
-        unlabelled_code: bool = False,
-        repeats: Values | None = None,
-    ) -> None: ...  # all or nothing
-    def update_one(
-        self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1
-    ) -> None: ...
-    def merge(self, other: SketchCore, /) -> None: ...  # of any backend
-    def merge_bytes(
-        self, data: bytes
-    ) -> tuple[Section, ...]: ...  # as merge(from_bytes(data)), within our own memory_limit; the sections of the bytes
-    def copy(self) -> Self: ...
-    def relabelled(self, names: tuple[Name, ...]) -> Self: ...  # groups that get one name become one group
-    def set_sections(self, sections: tuple[Section, ...]) -> None: ...  # all of them; refuses wrong forms
-    def to_bytes(self) -> bytes: ...
-    def row_bytes(self) -> bytes: ...  # with no sections but those that speak of the rows
-    def pooled(self) -> tuple[Ints, float, float, int, int]: ...  # rows by bin; extreme scores, and their bins
-    def fullest(
-        self, least: int = 1
-    ) -> tuple[float, int, int, int]: ...  # of bins with `least` rows and several values that with the largest share
-    def rows(self) -> Ints: ...  # (3, groups) number of rows
-    def squared_weights(self) -> Floats: ...  # (3, groups) sums
-    def squares(self, label: int) -> Floats: ...  # (groups, bins + 2) the same: below, every bin, above
-    def counts(self, label: int) -> Ints: ...  # (groups, bins) rows, or weights in units of 2**-20; so are all counts
-    def cell(self, label: int, group: Name) -> CellCopy: ...
-    def means(self, label: int) -> Floats: ...  # (groups, bins)
-    def below(self) -> Ints: ...  # (3, groups)
-    def above(self) -> Ints: ...  # (3, groups)
-    def extremes(self, label: int) -> tuple[Floats, Floats]: ...
-
-
-class SketchMaker(Protocol):
-    """A backend's class of sketches."""
-
-    def __call__(
-        self,
-        bins: int,
-        window: tuple[int, int] | None,
-        groups: tuple[Name, ...] | None,
-        memory_limit: int,
-        watch: Watch | None = None,
-    ) -> SketchCore: ...
-    def from_bytes(self, data: bytes, memory_limit: int, watch: Watch | None = None) -> SketchCore: ...
-
-
 class Sketching(Protocol):
     """The room `sketch`."""
 
     @property
-    def Core(self) -> SketchMaker: ...  # noqa: N802 (a class)
+    def Core(self) -> type[SketchCore]: ...  # noqa: N802 (a class)
 
 
 # -------------------------------------------------------------------------------------------------------------- density
@@ -197,33 +95,6 @@ class Densities(Protocol):
 
 
 # --------------------------------------------------------------------------------------------------------------- decide
-
-
-class DecideCore(Protocol):
-    """One set of thresholds, ready."""
-
-    def one(self, score: float, group: Name | float | None = None, key: Key | None = None) -> bool: ...
-    def decide(
-        self,
-        scores: Values,
-        codes: Values | None,
-        names: tuple[Name, ...] | None,
-        as_codes: bool,
-        keys: Hashes | None,
-        threads: int,
-        out: Bools | None,
-        /,
-    ) -> Bools: ...  # clean arrays of one length
-    def margins(
-        self,
-        scores: Values,
-        codes: Values | None,
-        names: tuple[Name, ...] | None,
-        as_codes: bool,
-        keys: Hashes | None,
-        threads: int,
-        /,
-    ) -> Floats: ...
 
 
 class Deciding(Protocol):

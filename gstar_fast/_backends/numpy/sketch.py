@@ -33,7 +33,11 @@ DEFAULT_BINS = 4096
 
 
 class Core:
-    """One sketch. Every public method takes the lock; what starts with an underscore expects it to be held."""
+    """One sketch: counts of each label (0, 1, and 2 for unlabelled), group and bin.
+
+    Its public methods are those of the sketches of every backend. Here each of them takes the lock, and those that
+    start with an underscore expect it to be held.
+    """
 
     def __init__(
         self,
@@ -46,16 +50,16 @@ class Core:
         names = () if groups is None else tuple(groups)
         check_size(len(names), bins, False, memory_limit)
         self.bins = bins
-        self.fixed = window is not None
+        self.fixed = window is not None  # whether the window was given
         self.extent = Extent()  # of the rows; not kept with a range
         self.window = window_of(self.extent, bins) if window is None else linear_window(*window, bins)
-        self.given = groups is not None
+        self.given = groups is not None  # whether groups were named
         self.groups: tuple[Name, ...] = names
         self.memory_limit = memory_limit
         self.weighted = False
-        self.total = 0
+        self.total = 0  # of all counts: rows, or weights in units of 2**-20
         self.skipped = 0
-        self.sections: tuple[Section, ...] = ()
+        self.sections: tuple[Section, ...] = ()  # ascending by type
         self._cells = Cells(len(names), bins, weighted=False)
         self._watch = watch
         self._told: tuple[Grid | None, int] = (None, 0)
@@ -73,7 +77,7 @@ class Core:
     # ------------------------------------------------------------------------------------------------------- counting
 
     def try_update(self, scores: object, labels: object, codes: object, skip_nan: bool, threads: int, /) -> bool:  # noqa: ARG002
-        """No fast door here: always the long way."""
+        """Count plain arrays of numbers; False, and nothing done, for all that needs a closer look: here always."""
         return False
 
     def update(
