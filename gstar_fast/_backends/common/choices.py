@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -29,16 +29,19 @@ def limited(p: Arrays) -> list[int]:
     return [r for r in range(len(p.limit)) if p.limit[r] < np.inf or p.ratio[r] >= 0]
 
 
+def entries(p: Arrays, numbers: Numbers) -> Ints:
+    """Where the candidates of a choice stand, (K,); of many choices, (K, ...)."""
+    at = numbers if isinstance(numbers, np.ndarray) else np.stack(np.broadcast_arrays(*numbers))
+    return np.asarray((p.start[:-1] + at.T).T)
+
+
 def extremes(p: Arrays, r: int, numbers: Numbers) -> tuple[Values, Values]:
     """The smallest and largest value that rate r may have in any group."""
-    low, high = p.bands
-    lows = [low[r, p.start[k] + number] for k, number in enumerate(numbers) if p.has[r, k]]
-    if not lows:
+    at = entries(p, numbers)[p.has[r] > 0]
+    if not len(at):
         return np.zeros(()), np.zeros(())
-    highs = lows
-    if high is not low:
-        highs = [high[r, p.start[k] + number] for k, number in enumerate(numbers) if p.has[r, k]]
-    return reduce(np.minimum, lows), reduce(np.maximum, highs)
+    low, high = p.bands
+    return low[r, at].min(axis=0), high[r, at].max(axis=0)
 
 
 def allowed(p: Arrays, numbers: Numbers) -> Values:
@@ -71,7 +74,7 @@ def refuse_bands(p: Arrays) -> None:
         raise bad_value("bands", "bands of rates go with limits alone; this search has penalties")
 
 
-MOST_AT_ONCE = 512  # groups whose pairs are laid out at once: a few MiB
+MOST_AT_ONCE = 2**18  # squared differences that are laid out at once: a few MiB
 
 
 @lru_cache(maxsize=8)
@@ -80,54 +83,26 @@ def _pairs(n: int) -> tuple[Ints, Ints]:
     return np.triu_indices(n, 1)
 
 
-def mean_square(rates: Sequence[Values] | Floats) -> Values:
-    """Mean over pairs of squared differences; pairs in order, so that every backend adds in the same order.
-
-    The rates of one choice are an array of numbers, those of many choices a list of arrays.
-    """
-    if len(rates) < 2:
+def mean_square(rates: Floats) -> Values:
+    """Mean over pairs of squared differences, (...) of rates (K, ...); in order, so that every backend adds alike."""
+    n = len(rates)
+    if n < 2:
         return np.zeros(())
-    if isinstance(rates, np.ndarray) and len(rates) <= MOST_AT_ONCE:
-        one, two = _pairs(len(rates))
+    total: Values = np.zeros((1, *rates.shape[1:]))
+    few = n * rates.size <= MOST_AT_ONCE
+    for one, two in [_pairs(n)] if few else ((a, slice(a + 1, None)) for a in range(n - 1)):
         difference = rates[one] - rates[two]
-        return np.asarray(np.add.accumulate(difference * difference)[-1] / len(one))
-    x = np.stack(np.broadcast_arrays(*rates))
-    total: Values = np.zeros(x.shape[1:])
-    for a in range(len(x) - 1):
-        difference = x[a] - x[a + 1 :]
-        total = np.add.accumulate(np.concatenate([total[None], difference * difference]))[-1]
-    return total / (len(x) * (len(x) - 1) // 2)
+        total = np.add.accumulate(np.concatenate([total, difference * difference]))[-1:]
+    return np.asarray(total[0] / (n * (n - 1) // 2))
 
 
 def loss_of(p: Arrays, numbers: Numbers) -> Values:
-    """E^2 plus the penalties of a choice; each entry of `numbers` may be an array."""
-    if (at := _one_choice(numbers)) is not None:
-        return _loss_of_one(p, p.start[:-1] + at)
-    cost: Values = np.zeros((), p.cost.dtype)
-    for k, number in enumerate(numbers):
-        cost = cost + p.cost[p.start[k] + number]
-    error = cost / p.unit
-    loss = error * error
-    for r in range(len(p.penalty)):
-        if p.penalty[r] > 0:
-            rates = [p.rates[r, p.start[k] + number] for k, number in enumerate(numbers) if p.has[r, k]]
-            loss = loss + p.penalty[r] * mean_square(rates)
-    return loss
-
-
-def _one_choice(numbers: Numbers) -> Ints | None:
-    """The numbers as one array, if each of them is one number."""
-    if isinstance(numbers, np.ndarray):
-        return numbers if numbers.ndim == 1 else None
-    return None if any(isinstance(number, np.ndarray) for number in numbers) else np.array(numbers, dtype=np.int64)
-
-
-def _loss_of_one(p: Arrays, entries: Ints) -> Values:
-    error = np.add.accumulate(p.cost[entries])[-1] / p.unit
+    """E^2 plus the penalties of a choice, or of many."""
+    at = entries(p, numbers)
+    error = np.add.accumulate(p.cost[at])[-1] / p.unit
     loss: Values = error * error
-    for r in range(len(p.penalty)):
-        if p.penalty[r] > 0:
-            loss = loss + p.penalty[r] * mean_square(p.rates[r, entries[p.has[r].astype(bool)]])
+    for r in np.flatnonzero(p.penalty > 0):
+        loss = loss + p.penalty[r] * mean_square(p.rates[r, at[p.has[r] > 0]])
     return loss
 
 

@@ -7,7 +7,6 @@ import math
 import numpy as np
 from numba import njit
 
-from gstar_fast._backends.interface import Evaluator
 from gstar_fast._backends.numpy.density import REACH, Kde, empirical, family, fit_gamma, fit_student_t
 from gstar_fast._base.arrays import Floats as Array
 
@@ -46,6 +45,4 @@ class CompiledKde(Kde):
         return cdf, pdf
 
 
-def kde(points: Array, weights: Array, bandwidth: float, below: float, above: float) -> Evaluator:
-    """Gaussian kernels on ascending points; weights sum to 1."""
-    return CompiledKde(points, weights, bandwidth, below, above)
+kde = CompiledKde

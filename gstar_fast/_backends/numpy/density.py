@@ -22,7 +22,10 @@ REACH = 8.5  # bandwidths after which a Gaussian kernel is nothing (1e-17)
 
 
 class Empirical:
-    """The counts: exact at every edge, linear inside a bin, a step where a bin's rows share one score."""
+    """The counts: exact at every edge, linear inside a bin, a step where a bin's rows share one score.
+
+    They come as a cdf at the bins + 1 edges; `atoms[b]` is the score all rows of bin b share, NaN where they do not.
+    """
 
     def __init__(self, edges: Array, cdf: Array, atoms: Array) -> None:
         self._edges, self._cdf, self._atoms = edges, cdf, atoms
@@ -81,7 +84,7 @@ class Mixed:
 
 
 class Kde(Mixed):
-    """f(x) = sum over bins of w_b K(x - T_b), K the normal density of standard deviation `bandwidth`."""
+    """f(x) = sum over bins of w_b K(x - T_b), T ascending, K the normal density of standard deviation `bandwidth`."""
 
     def __init__(self, points: Array, weights: Array, bandwidth: float, below: float, above: float) -> None:
         super().__init__(below, above)
@@ -120,14 +123,7 @@ class Family(Mixed):
         return self._invert(p, *self._parameters)
 
 
-def empirical(edges: Array, cdf: Array, atoms: Array) -> Evaluator:
-    """Counts as cdf at the bins + 1 edges; `atoms[b]` is the score all rows of bin b share, NaN where they do not."""
-    return Empirical(edges, cdf, atoms)
-
-
-def kde(points: Array, weights: Array, bandwidth: float, below: float, above: float) -> Evaluator:
-    """Gaussian kernels on ascending points; weights sum to 1."""
-    return Kde(points, weights, bandwidth, below, above)
+empirical, kde = Empirical, Kde
 
 
 def family(name: str, parameters: tuple[float, ...], below: float, above: float, low: float, high: float) -> Evaluator:  # noqa: ARG001

@@ -7,6 +7,7 @@ same algorithms, so that all backends find the same parameters.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,40 +39,28 @@ def normal_quantile(p: Array, location: float, scale: float) -> Array:
 
 
 def student_t(x: Array, df: float, location: float, scale: float) -> tuple[Array, Array]:
-    """Cdf and pdf of Student's t; the smaller tail is computed, never 1 minus the larger one."""
+    """Cdf and pdf of Student's t."""
     t = (x - location) / scale
-    u = np.abs(t) / math.sqrt(df)
-    far = u > 1e8  # here squares would overflow, and the tail is a pure power
-    square = np.where(far, 1.0, u) ** 2
-    ratio = log_gamma_half_ratio(0.5 * df)[0]
     with np.errstate(divide="ignore", under="ignore"):
-        log1p_square = np.where(far, 2.0 * np.log(u), np.log1p(square))
-        pdf = np.exp(ratio - 0.5 * math.log(math.pi * df) - 0.5 * (df + 1.0) * log1p_square)
-        # Three ways to write the same tail, each where it loses nothing: in the middle, beyond it, and far out.
-        tail = 0.5 * np.select(
-            [square * df < 1.0, u <= 1.0],
-            [
-                1.0 - special.betainc(0.5, 0.5 * df, square / (1.0 + square)),
-                special.betaincc(0.5, 0.5 * df, square / (1.0 + square)),
-            ],
-            special.betainc(0.5 * df, 0.5, 1.0 / (1.0 + square)),
-        )
-        tail = np.where(far, np.exp(ratio - 0.5 * df * log1p_square) / (math.sqrt(math.pi) * df), tail)
-    return np.where(t < 0.0, tail, 1.0 - tail), pdf / scale
+        log1p_square = np.logaddexp(0.0, 2.0 * np.log(np.abs(t)) - math.log(df))
+        log_pdf = log_gamma_half_ratio(0.5 * df)[0] - 0.5 * math.log(math.pi * df) - 0.5 * (df + 1.0) * log1p_square
+        pdf = np.exp(log_pdf)
+    # next to the middle `stdtr` of one degree of freedom loses digits
+    return np.where(np.abs(t) < 1e-5, 0.5 + t * pdf, special.stdtr(df, t)), pdf / scale
 
 
 def gamma(x: Array, shape: float, location: float, scale: float, mirrored: bool) -> tuple[Array, Array]:
     """Cdf and pdf of the gamma density with a shift; mirrored, its long tail is on the left."""
     y = (location - x if mirrored else x - location) / scale
     inside = np.maximum(y, 0.0)
-    cdf = special.gammaincc(shape, inside) if mirrored else special.gammainc(shape, inside)
+    below, above = special.gammainc(shape, inside), special.gammaincc(shape, inside)
     with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
-        u = (inside - shape) / shape
-        deviance = np.where(u < -0.75, u - np.log(inside / shape), minus_log1p(np.maximum(u, -0.75)))
-        pdf = np.exp(-shape * deviance - stirling_error(shape) - LOG_SQRT_2PI) * (math.sqrt(shape) / inside)
-    pdf = np.where(np.isfinite(inside), pdf, 0.0)
+        # y**shape exp(-y) / Gamma(shape + 1) is what one more in the shape changes; the smaller tail has all its digits
+        right = special.gammaincc(shape + 1.0, inside) - above
+        change = np.where(y > shape, right, below - special.gammainc(shape + 1.0, inside))
+        pdf = np.where(np.isfinite(inside), change * shape / inside, 0.0)
     at_pole = math.inf if shape < 1.0 else float(shape == 1.0)
-    return cdf, np.where(y > 0.0, pdf, np.where(y == 0.0, at_pole, 0.0)) / scale
+    return above if mirrored else below, np.where(y > 0.0, pdf, np.where(y == 0.0, at_pole, 0.0)) / scale
 
 
 def gamma_quantile(p: Array, shape: float, location: float, scale: float, mirrored: bool) -> Array:
@@ -82,25 +71,12 @@ def gamma_quantile(p: Array, shape: float, location: float, scale: float, mirror
 
 
 def student_t_quantile(p: Array, df: float, location: float, scale: float) -> Array:
-    """Newton's method on the logarithms of tail and |t|, bisecting where a step leaves its bracket."""
+    """Inverse of Student's cdf; far out the tail is a pure power, which may reach beyond the largest number."""
     tail = np.minimum(p, 1.0 - p)
-    low, high = np.full_like(p, -740.0), np.full_like(p, 700.0)
-    with np.errstate(all="ignore"):
-        w = np.log(np.maximum(np.abs(special.ndtri(tail)), 1e-300))
-        for _ in range(200):
-            t = np.exp(w)
-            there, density = student_t(-t, df, 0.0, 1.0)
-            miss = np.log(there) - np.log(tail)
-            low, high = np.where(miss > 0.0, w, low), np.where(miss < 0.0, w, high)
-            following = w + miss * there / (t * density)
-            following = np.where((following > low) & (following < high), following, 0.5 * (low + high))
-            following = np.where(miss == 0.0, w, following)
-            step, w = np.abs(following - w), following
-            if not np.any(step > 1e-15 * (1.0 + np.abs(w))):
-                break
-    # Few degrees of freedom reach beyond the largest number.
-    t = np.where((tail <= 0.0) | (w > 699.9), np.inf, np.exp(np.minimum(w, 700.0)))
-    t = np.where(tail == 0.5, 0.0, t)
+    with np.errstate(divide="ignore", over="ignore"):
+        log_tail = np.log(tail) + 0.5 * math.log(math.pi) + math.log(df)
+        far = np.exp((log_gamma_half_ratio(0.5 * df)[0] - log_tail) / df)
+        t = np.where(far > 1e8, far * math.sqrt(df), np.abs(special.stdtrit(df, tail)))
     return location + scale * np.where(p < 0.5, -t, t)
 
 
@@ -119,21 +95,6 @@ def stirling_error(a: float) -> float:
     r = 1.0 / (b * b)
     series = 1 / 12 - r * (1 / 360 - r * (1 / 1260 - r * (1 / 1680 - r * (1 / 1188 - r * (691 / 360360)))))
     return shift + series / b
-
-
-def log_gamma(a: float) -> float:
-    """Log Gamma(a)."""
-    return stirling_error(a) + (a - 0.5) * math.log(a) - a + LOG_SQRT_2PI
-
-
-def minus_log1p(u: Array) -> Array:
-    """U - log(1 + u) without cancellation near 0."""
-    v = u / (2.0 + u)
-    w = np.minimum(v * v, 1.0 / 49.0)
-    series = np.zeros_like(u)
-    for k in range(29, 1, -2):  # 2 atanh(v), from the smallest term up
-        series = w * (1.0 / k + series)
-    return np.where(np.abs(u) > 0.25, u - np.log1p(u), v * (u - 2.0 * series))
 
 
 def log_minus_digamma(a: float) -> tuple[float, float]:
@@ -280,7 +241,7 @@ def fit_gamma(
     left_over = float(weights @ z)  # what rounding left in the mean, which counts if it is far from zero
     z -= left_over
     nearest = (end - mean if mirrored else mean - end) / sd + left_over  # q is larger: no row may lie outside
-    best_q, best_shape, best_value = nearest, 1.0, -math.log(nearest) - 1.0  # the exponential from the last row
+    tried = [(nearest, (1.0, -math.log(nearest) - 1.0, 0.0))]  # the exponential from the last row
     farthest = max(math.sqrt(LARGEST_SHAPE), 10.0 * nearest)
     steps = 24
     start = 1e-4 * nearest
@@ -291,18 +252,16 @@ def fit_gamma(
         left = nearest + start
         at_left = _gamma_profile(z, weights, left)
     ratio = ((farthest - nearest) / start) ** (1.0 / steps)
-    if at_left[1] > best_value:
-        best_q, (best_shape, best_value, _) = left, at_left
+    tried.append((left, at_left))
     for i in range(1, steps + 1):
         right = nearest + start * ratio**i
         at_right = _gamma_profile(z, weights, right)
         if at_left[2] < 0.0 < at_right[2]:  # rising on the left, falling on the right: a maximum between
-            q, at = _bracketed(z, weights, left, right, at_left, at_right)
-            if at[1] > best_value:
-                best_q, (best_shape, best_value, _) = q, at
+            q = _root(lambda q: _gamma_profile(z, weights, q)[2], left, right)
+            tried.append((q, _gamma_profile(z, weights, q)))
         left, at_left = right, at_right
-    if at_left[1] > best_value:
-        best_q, (best_shape, best_value, _) = left, at_left
+    tried.append((left, at_left))
+    best_q, (best_shape, best_value, _) = max(tried, key=lambda one: one[1][1])
     best_value -= math.log(sd)
     if reach != end:
         sign = -1.0 if mirrored else 1.0
@@ -339,9 +298,9 @@ def _fit_pole(
         shape = _pole_shape(math.log(mean + shift) - logs, share)
         if not shape < 1.0:
             return None
-        shift = (mean + shift) / shape * math.exp((log_gamma(shape + 1.0) - math.log(max(rows, 2.0))) / shape)
+        shift = (mean + shift) / shape * math.exp((math.lgamma(shape + 1.0) - math.log(max(rows, 2.0))) / shape)
     scale = (mean + shift) / shape
-    value = (shape - 1.0) * (logs - share / shape) - shape - shape * math.log(scale) - log_gamma(shape)
+    value = (shape - 1.0) * (logs - share / shape) - shape - shape * math.log(scale) - math.lgamma(shape)
     return shape, shift, scale, value
 
 
@@ -362,37 +321,14 @@ def _pole_shape(s: float, share: float) -> float:
         low = high
     else:
         return 1.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if miss(middle) > 0.0 else (low, middle)
-    return high
+    return _root(miss, low, high)
 
 
-def _bracketed(
-    z: Array,
-    weights: Array,
-    low: float,
-    high: float,
-    at_low: tuple[float, float, float],
-    at_high: tuple[float, float, float],
-) -> tuple[float, tuple[float, float, float]]:
-    """The q between two others at which the likelihood is flat, by the Illinois rule."""
-    q, at, f_low, f_high = low, at_low, at_low[2], at_high[2]
-    for _ in range(100):
-        if high - low <= 1e-14 * high:
-            break
-        following = (low * f_high - high * f_low) / (f_high - f_low)
-        if not low < following < high:
-            following = 0.5 * (low + high)
-        moved, q = abs(following - q), following
-        at = _gamma_profile(z, weights, q)
-        if at[2] == 0.0 or moved < 1e-14 * q:
-            break
-        if at[2] < 0.0:
-            low, f_low, f_high = q, at[2], 0.5 * f_high
-        else:
-            high, f_high, f_low = q, at[2], 0.5 * f_low
-    return q, at
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function is 0 between two places at which it has different signs."""
+    from scipy import optimize  # slow, and needed here only
+
+    return float(optimize.brentq(function, low, high, xtol=1e-15 * low, rtol=1e-15))
 
 
 def _gamma_profile(z: Array, weights: Array, q: float) -> tuple[float, float, float]:

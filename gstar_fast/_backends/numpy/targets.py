@@ -12,6 +12,7 @@ import numpy as np
 from gstar_fast._backends.common.choices import (
     allowed,
     cut_of,
+    entries,
     limited,
     limits_of,
     loss_of,
@@ -120,11 +121,11 @@ def about(p: Arrays, grid: list[Ints]) -> Floats:
     The squared differences over pairs are the number of groups times the squared distances to the mean. That is
     `loss_of` but for rounding, and spares it all choices that are not within MARGIN of the best.
     """
-    at = [p.start[k] + numbers for k, numbers in enumerate(grid)]
-    error = sum(p.cost[i] for i in at) / p.unit
+    at = entries(p, grid)
+    error = p.cost[at].sum(axis=0) / p.unit
     loss = error * error
     for r in np.flatnonzero(p.penalty > 0):
-        x = np.array([p.rates[r, i] for k, i in enumerate(at) if p.has[r, k]])
+        x = p.rates[r, at[p.has[r] > 0]]
         if len(x) > 1:
             loss = loss + p.penalty[r] * (((x - x.mean(axis=0)) ** 2).sum(axis=0) * 2 / (len(x) - 1))
     return np.where(allowed(p, grid), loss, np.inf)
