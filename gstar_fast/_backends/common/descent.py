@@ -5,13 +5,11 @@ csrc/gstar/solve/smooth/smooth.hpp, alternating.hpp, newton.hpp and sweep.hpp ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from gstar_fast._backends.interface import Arrays, Descent, Floats, Ints, SmoothProblem
+from gstar_fast._backends.interface import Descent, Floats, SmoothProblem
 
 
 class Point(NamedTuple):
@@ -168,39 +166,3 @@ def newton(
         if not better or moved <= tolerance:
             return thresholds, loss, iteration, True, np.array(losses)
     return thresholds, loss, limit, False, np.array(losses)
-
-
-def sweep(
-    p: SmoothProblem,
-    grid: Arrays,
-    edges: Floats,
-    penalties: Floats,
-    tolerance: float,
-    solve_pair: Callable[[Arrays], tuple[Ints, float, int]],
-) -> tuple[Floats, Floats, int, int]:
-    """Many penalties, light ones first, on the same densities of two groups.
-
-    Newton follows the valleys met so far; the best pair of edges may show another. Returns thresholds (n, 2), losses,
-    Newton steps and restarts.
-    """
-    thresholds, losses, steps, restarts = np.empty((len(penalties), 2)), np.empty(len(penalties)), 0, 0
-    tracks: list[Floats] = []
-    for i, penalty in enumerate(penalties):
-        here = p._replace(penalty=penalty)
-        best, at = np.inf, np.zeros(2)
-        for j, track in enumerate(tracks):
-            tracks[j], loss, taken, _, _ = newton(here, track, True, False, 100, tolerance, False)
-            steps += taken
-            if loss < best:
-                best, at = loss, tracks[j]
-        numbers, on_grid, _ = solve_pair(replace(grid, penalty=penalty))
-        if on_grid < best * (1 - 1e-12):
-            restarts += 1
-            start = np.clip(edges[numbers], p.low, p.high)
-            found, loss, taken, _, _ = newton(here, start, True, False, 100, tolerance, False)
-            steps += taken
-            if loss < best:
-                best, at = loss, found
-                tracks = [*tracks[-7:], found]
-        thresholds[i], losses[i] = at, best
-    return thresholds, losses, steps, restarts

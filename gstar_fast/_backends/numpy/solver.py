@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import heapq
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from gstar_fast._backends.common import descent
 from gstar_fast._backends.common.choices import (
     allowed,
     both_gaps,
@@ -252,5 +252,29 @@ def solve_pair(p: Arrays) -> tuple[Ints, float, int]:
 def sweep(
     p: SmoothProblem, grid: Arrays, edges: Floats, penalties: Floats, tolerance: float
 ) -> tuple[Floats, Floats, int, int]:
-    """Many penalties on the same smooth densities of two groups: thresholds, losses, Newton steps, restarts."""
-    return descent.sweep(p, grid, edges, penalties, tolerance, solve_pair)
+    """Many penalties, light ones first, on the same densities of two groups.
+
+    Newton follows the valleys met so far; the best pair of edges may show another. Returns thresholds (n, 2), losses,
+    Newton steps and restarts.
+    """
+    thresholds, losses, steps, restarts = np.empty((len(penalties), 2)), np.empty(len(penalties)), 0, 0
+    tracks: list[Floats] = []
+    for i, penalty in enumerate(penalties):
+        here = p._replace(penalty=penalty)
+        best, at = np.inf, np.zeros(2)
+        for j, track in enumerate(tracks):
+            tracks[j], loss, taken, _, _ = newton(here, track, True, False, 100, tolerance, False)
+            steps += taken
+            if loss < best:
+                best, at = loss, tracks[j]
+        numbers, on_grid, _ = solve_pair(replace(grid, penalty=penalty))
+        if on_grid < best * (1 - 1e-12):
+            restarts += 1
+            start = np.clip(edges[numbers], p.low, p.high)
+            found, loss, taken, _, _ = newton(here, start, True, False, 100, tolerance, False)
+            steps += taken
+            if loss < best:
+                best, at = loss, found
+                tracks = [*tracks[-7:], found]
+        thresholds[i], losses[i] = at, best
+    return thresholds, losses, steps, restarts
