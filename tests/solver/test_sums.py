@@ -123,12 +123,27 @@ def test_backends_search_alike(fast_backend, n_groups):
         assert one[0].tolist() == two[0].tolist()
         assert one[1:] == two[1:]
         swept = np.array([1, 1, 0, 0], dtype=np.uint8)
-        p = replace(p, limit=np.where(swept, np.inf, p.limit), total=np.inf)
         if n_groups < 6:
-            one, two = (solver.frontier(p, swept, 300, True) for solver in (here, reference))
+            p = asked_of(rng, n_groups, 40, total)
+            p = replace(p, limit=np.where(swept, np.inf, p.limit), total=np.inf)
+            one, two = (solver.frontier(p, swept, 10**6, True) for solver in (here, reference))
             assert one[0].tolist() == two[0].tolist()
             assert one[1].tolist() == two[1].tolist()
-            assert one[2] == two[2]
+            assert one[2] == two[2] == 0
+            for solver in (here, reference):  # they open other boxes, and so end elsewhere
+                some, gaps, proven_to = solver.frontier(p, swept, 40, True)
+                assert proven_to == gaps[0] or (proven_to == 0 and len(some) == len(one[0]))
+                assert some[1:].tolist() == one[0][len(one[0]) - len(some) + 1 :].tolist()
+
+
+def test_a_sum_alone_is_proven_beside_penalties(backend):
+    p = arrays_of(np.random.default_rng(5), 4, 60)
+    nothing = np.full(4, np.inf), np.full(4, -1.0), np.array([0.01, 0, 0, 0])
+    p = replace(p, **dict(zip(("limit", "ratio", "penalty"), nothing, strict=True)), total=0.02)
+    numbers, loss, bound, opened = room("solver").solve_penalties(p, np.full(4, -1), 1000)
+    assert numbers.tolist() == [1, 1, 0, 0]
+    assert loss == bound
+    assert opened < 50
 
 
 @pytest.mark.parametrize("total", [0.05, 0.4])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -25,10 +25,6 @@ def within(low: Values, high: Values, limit: float, ratio: float) -> Values:
     return kept
 
 
-def limited(p: Arrays) -> list[int]:
-    return [r for r in range(len(p.limit)) if p.limit[r] < np.inf or p.ratio[r] >= 0]
-
-
 def entries(p: Arrays, numbers: Numbers) -> Ints:
     """Where the candidates of a choice stand, (K,); of many choices, (K, ...)."""
     at = numbers if isinstance(numbers, np.ndarray) else np.stack(np.broadcast_arrays(*numbers))
@@ -47,7 +43,7 @@ def extremes(p: Arrays, r: int, numbers: Numbers) -> tuple[Values, Values]:
 def allowed(p: Arrays, numbers: Numbers) -> Values:
     """Whether a choice meets every limit."""
     fits: Values = np.ones((), bool)
-    for r in limited(p):
+    for r in np.flatnonzero((p.limit < np.inf) | (p.ratio >= 0)):
         fits = fits & within(*extremes(p, r, numbers), p.limit[r], p.ratio[r])
     if p.total < np.inf:
         one, two = both_gaps(p, numbers)
@@ -106,34 +102,64 @@ def loss_of(p: Arrays, numbers: Numbers) -> Values:
     return loss
 
 
-def cut_of(p: Arrays, limit: Floats, numbers: Ints) -> tuple[int, float] | None:
-    """The rate whose limit a choice breaks most, and where to cut its window so that the choice fits neither half."""
-    found: tuple[int, float] | None = None
-    worst = -np.inf
-    for r in range(len(limit)):
-        if not (limit[r] < np.inf or p.ratio[r] >= 0):
-            continue
-        low, high = extremes(p, r, numbers)
-        if within(low, high, limit[r], p.ratio[r]):
-            continue
-        needed = max(high - limit[r], high * p.ratio[r])  # t must reach this to admit `high`
-        if needed - low > worst:
-            middle = low + (needed - low) / 2
-            valid = middle >= low and not within(middle, high, limit[r], p.ratio[r])
-            found, worst = (r, float(middle if valid else low)), needed - low
-    return found
+class Windows(NamedTuple):
+    """What a search by boxes splits: each rate's smallest value t has after < t <= upto, and its gap this limit.
+
+    A limit on a sum of gaps makes the limits of a box narrower than those of the problem.
+    """
+
+    after: Floats
+    upto: Floats
+    limit: Floats
+
+    @classmethod
+    def of(cls, p: Arrays) -> Windows:
+        """The windows of all choices."""
+        n = len(p.limit)
+        return cls(np.full(n, -np.inf), np.full(n, np.inf), limits_of(p.limit, p.total))
+
+    def split(self, p: Arrays, total: float, numbers: Ints) -> list[Windows]:
+        """Two narrower ones that leave out a choice, but none that meets the limits; nothing if the choice does."""
+        if (cut := self._cut(p, numbers)) is not None:
+            r, at = cut
+            after, upto = self.after.copy(), self.upto.copy()
+            after[r], upto[r] = max(after[r], at), min(upto[r], at)
+            return [self._replace(upto=upto), self._replace(after=after)]
+        parts = []
+        for r, half in enumerate(_halves(p, total, numbers)):
+            limit = self.limit.copy()
+            limit[r] = half
+            parts.append(self._replace(limit=limit))
+        return parts
+
+    def _cut(self, p: Arrays, numbers: Ints) -> tuple[int, float] | None:
+        """The rate whose limit a choice breaks most, and where to cut its window so that it fits neither half."""
+        found: tuple[int, float] | None = None
+        worst = -np.inf
+        for r, limit in enumerate(self.limit.tolist()):
+            if limit == np.inf and p.ratio[r] < 0:
+                continue
+            low, high = extremes(p, r, numbers)
+            if within(low, high, limit, p.ratio[r]):
+                continue
+            needed = max(high - limit, high * p.ratio[r])  # t must reach this to admit `high`
+            if needed - low > worst:
+                middle = low + (needed - low) / 2
+                valid = middle >= low and not within(middle, high, limit, p.ratio[r])
+                found, worst = (r, float(middle if valid else low)), needed - low
+        return found
 
 
-def total_cut(p: Arrays, total: float, numbers: Ints) -> tuple[float, float] | None:
-    """Two limits, one on each of the first two gaps, that a choice breaks whose gaps have too large a sum; else None.
+def _halves(p: Arrays, total: float, numbers: Ints) -> tuple[float, ...]:
+    """Two limits, one on each of the first two gaps, that a choice breaks whose gaps have too large a sum.
 
     Every choice that keeps the sum keeps one of them: two gaps above both have a sum above `total`, rounding included.
     """
     if total == np.inf:
-        return None
+        return ()
     one, two = (float(gap) for gap in both_gaps(p, numbers))
     if one + two <= total:
-        return None
+        return ()
     by = 0.499 * (one + two - total)
     halves = one - by, two - by
     if halves[0] < one and halves[1] < two and halves[0] + halves[1] > total:

@@ -15,14 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._backends.common.choices import (
+    Windows,
     allowed,
     both_gaps,
-    cut_of,
     extremes,
     limits_of,
     loss_of,
     refuse_bands,
-    total_cut,
     within,
 )
 from gstar_fast._backends.common.descent import alternate, newton
@@ -66,48 +65,43 @@ def tabulate(rows: Ints, price_fp: int, price_fn: int) -> Table:
 
 
 class Box(NamedTuple):
-    """All choices whose smallest rates t lie in after < t <= upto, with the best choice their windows allow.
+    """All choices in some windows, with the best choice that these allow.
 
-    Where rates have bands, t is the smallest low end. A limit on a sum of gaps makes the limits of a box narrower.
+    Where rates have bands, the windows are about the smallest low end.
     """
 
     cost: float
     distance: int
     numbers: tuple[int, ...]
     serial: int
-    after: Floats
-    upto: Floats
-    limit: Floats
+    windows: Windows
     total: float
 
 
-def settle(p: Arrays, limit: Floats, total: float, after: Floats, upto: Floats, numbers: Ints) -> bool:
+def settle(p: Arrays, windows: Windows, total: float, numbers: Ints) -> bool:
     """Write each group's best admissible candidate into `numbers`; False if a group has none.
 
     Best is by cost, then distance, then number. On entry `numbers` holds the choice of a wider box, or -1s. A candidate
     that was best in a wider box is still best if it may stay.
     """
-    box = limit, total, after, upto
-    stays = (numbers >= 0) & _admitted(p, *box, p.start[:-1] + np.maximum(numbers, 0), p.has)
+    stays = (numbers >= 0) & _admitted(p, windows, total, p.start[:-1] + np.maximum(numbers, 0), p.has)
     for k in np.flatnonzero(~stays):
         at = slice(p.start[k], p.start[k + 1])
-        left = np.flatnonzero(_admitted(p, *box, at, p.has[:, k, None]))
+        left = np.flatnonzero(_admitted(p, windows, total, at, p.has[:, k, None]))
         if len(left) == 0:
             return False
         numbers[k] = left[np.lexsort((left, p.distance[at][left], p.cost[at][left]))[0]]
     return True
 
 
-def _admitted(
-    p: Arrays, limit: Floats, total: float, after: Floats, upto: Floats, at: slice | Ints, has: Flags
-) -> Bools:
+def _admitted(p: Arrays, windows: Windows, total: float, at: slice | Ints, has: Flags) -> Bools:
     """Whether candidates lie in the windows of a box; `has` tells for each rate whether their groups have it."""
     lows, highs = (ends[:, at] for ends in p.bands)
     admitted, sums = np.ones(lows.shape[1], dtype=bool), np.zeros(lows.shape[1])
-    for r in range(len(limit)):
+    for r, (after, upto, limit) in enumerate(zip(*windows, strict=True)):
         # t is no higher than any low end, so a band that is too wide by itself is never admitted
-        most = np.minimum(upto[r], lows[r]) if p.banded else upto[r]
-        fits = (lows[r] > after[r]) & within(most, highs[r], limit[r], p.ratio[r])
+        most = np.minimum(upto, lows[r]) if p.banded else upto
+        fits = (lows[r] > after) & within(most, highs[r], limit, p.ratio[r])
         admitted &= fits | (has[r] == 0)
         if r < 2:
             sums += np.where(has[r], np.maximum(highs[r] - most, 0.0), 0.0)
@@ -115,7 +109,7 @@ def _admitted(
     return admitted
 
 
-class Windows:
+class Search:
     """Boxes of windows, opened best bound first.
 
     The limits may become narrower between two runs: a box in the heap that has the wider ones is settled again when it
@@ -126,17 +120,14 @@ class Windows:
         self.p, self.limit, self.total = p, p.limit, p.total
         self.heap: list[Box] = []
         self.opened = 0
-        after, upto = np.full(len(p.limit), -np.inf), np.full(len(p.limit), np.inf)
-        self.push(after, upto, limits_of(p.limit, p.total), np.full(len(p.start) - 1, -1, dtype=np.int64))
+        self.push(Windows.of(p), np.full(len(p.start) - 1, -1, dtype=np.int64))
 
-    def push(self, after: Floats, upto: Floats, limit: Floats, numbers: Ints) -> None:
-        if settle(self.p, limit, self.total, after, upto, numbers):
+    def push(self, windows: Windows, numbers: Ints) -> None:
+        if settle(self.p, windows, self.total, numbers):
             at = self.p.start[:-1] + numbers
-            cost = sum(self.p.cost[at].tolist())
-            distance = sum(self.p.distance[at].tolist())
+            cost, distance = sum(self.p.cost[at].tolist()), sum(self.p.distance[at].tolist())
             self.opened += 1
-            box = Box(cost, distance, tuple(numbers.tolist()), self.opened, after, upto, limit, self.total)
-            heapq.heappush(self.heap, box)
+            heapq.heappush(self.heap, Box(cost, distance, tuple(numbers.tolist()), self.opened, windows, self.total))
 
     def run(self, node_limit: int, seconds: float = np.inf) -> tuple[Ints | None, bool, float]:
         """The optimum, or None; whether the search finished; a bound on the cost of all that is left."""
@@ -146,33 +137,22 @@ class Windows:
                 return None, False, self.heap[0].cost
             box = heapq.heappop(self.heap)
             numbers = np.array(box.numbers, dtype=np.int64)
-            limit = np.minimum(box.limit, limits_of(self.limit, self.total))
-            if box.total > self.total or (limit < box.limit).any():
-                self.push(box.after, box.upto, limit, numbers)
+            limit = np.minimum(box.windows.limit, limits_of(self.limit, self.total))
+            if box.total > self.total or (limit < box.windows.limit).any():
+                self.push(box.windows._replace(limit=limit), numbers)
                 continue
-            cut = cut_of(self.p, box.limit, numbers)
-            if cut is None:
-                halves = total_cut(self.p, self.total, numbers)
-                if halves is None:
-                    heapq.heappush(self.heap, box)
-                    return numbers, True, box.cost
-                for r, half in enumerate(halves):
-                    limit = box.limit.copy()
-                    limit[r] = half
-                    self.push(box.after, box.upto, limit, numbers.copy())
-                continue
-            rate, at = cut
-            upto, after = box.upto.copy(), box.after.copy()
-            upto[rate] = min(upto[rate], at)
-            after[rate] = max(after[rate], at)
-            self.push(box.after, upto, box.limit, numbers.copy())
-            self.push(after, box.upto, box.limit, numbers.copy())
+            parts = box.windows.split(self.p, self.total, numbers)
+            if not parts:
+                heapq.heappush(self.heap, box)
+                return numbers, True, box.cost
+            for part in parts:
+                self.push(part, numbers.copy())
         return None, True, 0
 
 
 def solve_limits(p: Arrays, node_limit: int, seconds: float = np.inf) -> tuple[Ints, int, bool, float]:
     """The cheapest choice that meets every limit; boxes opened; whether the search finished; a bound on the cost."""
-    search = Windows(p)
+    search = Search(p)
     numbers, finished, bound = search.run(node_limit, seconds)
     if numbers is None:
         numbers = np.full(len(p.start) - 1, -1, dtype=np.int64)
@@ -186,7 +166,7 @@ def frontier(p: Arrays, swept: Flags, node_limit: int, added: bool = False) -> t
     have bands; with `added`, the sum of the differences of the first two. Returns the choices (n, K), their gaps, and
     the gap down to which the list is proven complete (0 unless the node limit was reached).
     """
-    search = Windows(p)
+    search = Search(p)
     points: list[tuple[float, float, Ints]] = []
     proven_to = 0.0
     while True:

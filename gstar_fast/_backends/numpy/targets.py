@@ -9,17 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gstar_fast._backends.common.choices import (
-    allowed,
-    cut_of,
-    entries,
-    limited,
-    limits_of,
-    loss_of,
-    refuse_bands,
-    total_cut,
-    within,
-)
+from gstar_fast._backends.common.choices import Windows, allowed, entries, loss_of, refuse_bands, within
 from gstar_fast._backends.interface import Arrays, Floats, Ints
 from gstar_fast._base.arrays import Values
 
@@ -29,18 +19,13 @@ PRICES = 30_000  # rates of candidates in a node that counts as one; larger ones
 
 
 class Node(NamedTuple):
-    """Choices with targets in [low, high], limit windows (after, upto] and candidates first <= number < last.
-
-    A limit on a sum of gaps makes the limits of a node narrower.
-    """
+    """Choices with targets in [low, high], some windows, and candidates first <= number < last."""
 
     bound: float
     serial: int
     low: Floats
     high: Floats
-    after: Floats
-    upto: Floats
-    limit: Floats
+    windows: Windows
     first: Ints
     last: Ints
     nu: float
@@ -98,8 +83,9 @@ def price(p: Arrays, entry: Ints, group: Ints, weight: Floats, leans: Floats, no
         if weight[r] > 0:
             low, high = float(node.low[r]), float(node.high[r])
             value = np.where(has, value + weight[r] * away(x, leans[r, group], low, high), value)
-        if node.limit[r] < np.inf or p.ratio[r] >= 0:
-            open_ = (x > node.after[r]) & within(node.upto[r], x, node.limit[r], p.ratio[r])
+        after, upto, limit = (each[r] for each in node.windows)
+        if limit < np.inf or p.ratio[r] >= 0:
+            open_ = (x > after) & within(upto, x, limit, p.ratio[r])
             value[has & ~open_] = np.inf
     return value
 
@@ -179,7 +165,6 @@ class Targets:
         self.n_groups = len(p.start) - 1
         members = p.has.sum(axis=1)
         self.weight = np.array([2 * w / (m - 1) if m > 1 else 0.0 for w, m in zip(p.penalty, members, strict=True)])
-        self.limited = limited(p)
         self.best: tuple[float, int, tuple[int, ...]] = (np.inf, 0, ())
         self.leans = np.zeros((len(p.limit), self.n_groups))
         self.rounding = np.zeros(len(p.limit))
@@ -334,20 +319,10 @@ class Targets:
         if relaxed.bound > self.cutoff():
             return
         numbers = relaxed.numbers
-        cut = cut_of(p, node.limit, numbers) if self.limited else None
-        if cut is not None:  # a broken limit: cut its window, as in the search for limits
-            rate, at = cut
-            upto, after = node.upto.copy(), node.after.copy()
-            upto[rate], after[rate] = min(upto[rate], at), max(after[rate], at)
-            self.push(node._replace(upto=upto))
-            self.push(node._replace(after=after))
-            return
-        halves = total_cut(p, p.total, numbers)
-        if halves is not None:  # two gaps with too large a sum: limit the one, or the other
-            for r, half in enumerate(halves):
-                limit = node.limit.copy()
-                limit[r] = half
-                self.push(node._replace(limit=limit))
+        parts = node.windows.split(p, p.total, numbers)
+        if parts:  # a broken limit: as in the search for limits
+            for part in parts:
+                self.push(node._replace(windows=part))
             return
         split = self.widest_target(node, relaxed)
         if split is not None:  # a target box too wide: the penalty it sees is far below the true one
@@ -418,9 +393,7 @@ def solve_penalties(p: Arrays, guess: Ints, node_limit: int, seconds: float = np
         serial=0,
         low=np.zeros(n_rates),
         high=np.ones(n_rates),
-        after=np.full(n_rates, -np.inf),
-        upto=np.full(n_rates, np.inf),
-        limit=limits_of(p.limit, p.total),
+        windows=Windows.of(p),
         first=np.zeros(search.n_groups, dtype=np.int64),
         last=np.diff(p.start),
         nu=2 * float(np.sqrt(search.best[0])) if search.best[0] < np.inf else 1.0,
