@@ -43,7 +43,7 @@ def extremes(p: Arrays, r: int, numbers: Numbers) -> tuple[Values, Values]:
 def allowed(p: Arrays, numbers: Numbers) -> Values:
     """Whether a choice meets every limit."""
     fits: Values = np.ones((), bool)
-    for r in np.flatnonzero((p.limit < np.inf) | (p.ratio >= 0)):
+    for r in np.flatnonzero((p.limit < np.inf) | (p.ratio >= 0)).tolist():
         fits = fits & within(*extremes(p, r, numbers), p.limit[r], p.ratio[r])
     if p.total < np.inf:
         one, two = both_gaps(p, numbers)

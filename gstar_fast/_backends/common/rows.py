@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import register_at_fork
-from typing import NamedTuple
+from typing import NamedTuple, SupportsFloat, TypeGuard
 
 import numpy as np
 
@@ -89,38 +89,28 @@ def read_rows(
     w = None if weights is None else np.array(weights)  # float64, or whole numbers as they are
     k = None if repeats is None else np.array(repeats)
 
-    nan = np.isnan(x)
+    nan, large = np.isnan(x), np.isfinite(x) & (np.abs(x) > LARGEST_SCORE)
     allowed = (y == 0) | (y == 1) | ((y == UNLABELLED) & (unlabelled_code or labels is None))
     _, used, inverse = np.unique(g, return_index=True, return_inverse=True)
-    found = [_name_of(int(g[i]), names, start + i) for i in used.tolist()]
     known = None if given is None else set(given)
-    refused = np.array([isinstance(n, Exception) or (known is not None and n not in known) for n in found], bool)
-    checks = [
-        (nan & (not skip_nan)),
-        np.isfinite(x) & (np.abs(x) > LARGEST_SCORE),
-        ~allowed,
-        refused[inverse] if len(g) else nan,
+    found = [_name_of(int(g[i]), names, given, known, start + i) for i in used.tolist()]
+    refused = np.array([isinstance(name, Exception) for name in found], bool)
+    checks: list[tuple[Values, Callable[[int], Exception]]] = [
+        (nan & (not skip_nan), lambda i: refusal("nan_score", "scores", start + i)),
+        (large, lambda i: refusal("too_large", "scores", start + i, float(x[i]))),
+        (~allowed, lambda i: refusal("bad_label", "labels", start + i, int(y[i]))),
+        (refused[inverse], lambda i: found[inverse[i]]),
     ]
-    checks.append(nan & False if w is None else ~(np.isfinite(w) & (w >= 0)))
+    if w is not None:
+        bad = ~(np.isfinite(w) & (w >= 0))
+        checks.append((bad, lambda i: refusal("bad_weight", "weights", start + i, w[i].item())))
     if k is not None:
-        checks.append(~(np.isfinite(k) & (k >= 0)) | (np.where(np.isfinite(k), k, 0) % 1 != 0))
-    bad = [(int(c.argmax()), which) for which, c in enumerate(checks) if c.any()]
-    if bad:  # the first bad row, there the first check
-        row, which = min(bad)
-        if which == 0:
-            raise refusal("nan_score", "scores", start + row)
-        if which == 1:
-            raise refusal("too_large", "scores", start + row, float(x[row]))
-        if which == 2:
-            raise refusal("bad_label", "labels", start + row, int(y[row]))
-        if which == 3:
-            name = found[int(inverse[row])]
-            raise name if isinstance(name, Exception) else unknown_group(name, given or (), start + row)
-        if which == 4:
-            assert w is not None
-            raise refusal("bad_weight", "weights", start + row, w[row].item())
-        assert k is not None
-        raise refusal("bad_repeats", "repeats", start + row, k[row].item())
+        bad = ~(np.isfinite(k) & (k >= 0)) | (np.where(np.isfinite(k), k, 0) % 1 != 0)
+        checks.append((bad, lambda i: refusal("bad_repeats", "repeats", start + i, k[i].item())))
+    first = [(int(bad.argmax()), which) for which, (bad, _) in enumerate(checks) if bad.any()]
+    if first:  # the first bad row, there the first check
+        row, which = min(first)
+        raise checks[which][1](row)
 
     keep, skipped = ~nan, int(nan.sum())
     each, times = _loads(w, k, weighted, len(x))
@@ -160,16 +150,19 @@ def _loads(w: Values | None, k: Values | None, weighted: bool, n: int) -> tuple[
     return each, times
 
 
-def _name_of(code: int, names: tuple[Name, ...] | None, row: int) -> Name | Exception:
-    if names is None:
-        try:
-            return clean_name(code, row)
-        except ValueError as error:
-            return error
-    if 0 <= code < len(names):
-        return names[code]
-    missing: Exception = refusal("missing_group", "groups", row)
-    return missing
+def _name_of(
+    code: int, names: tuple[Name, ...] | None, given: Sequence[Name] | None, known: set[Name] | None, row: int
+) -> Name | Exception:
+    """The name of a code, or the error for its first row."""
+    try:
+        if names is not None and not 0 <= code < len(names):
+            raise refusal("missing_group", "groups", row)
+        name = clean_name(code, row) if names is None else names[code]
+        if known is not None and name not in known:
+            raise unknown_group(name, given or (), row)
+    except (TypeError, ValueError) as error:
+        return error
+    return name
 
 
 def unknown_group(name: Name, given: Sequence[Name], row: int | None = None) -> Exception:
@@ -209,9 +202,9 @@ def read_one(
 
 def load_of(weight: object, repeats: object) -> tuple[int, int]:
     """For `update_one`: how many rows the line stands for, and the weight of each in units of 2**-20."""
-    if isinstance(repeats, (bool, np.bool_, str, bytes, complex)) or not hasattr(repeats, "__float__"):
+    if not _is_number(repeats):
         raise refusal("bad_repeats", "repeats", value=repeats)
-    if isinstance(weight, (bool, np.bool_, str, bytes, complex)) or not hasattr(weight, "__float__"):
+    if not _is_number(weight):
         raise refusal("bad_weight", "weights", value=weight)
     try:
         w, k = as_float(weight), as_float(repeats)
@@ -226,9 +219,13 @@ def load_of(weight: object, repeats: object) -> tuple[int, int]:
     return int(repeats), round(w * WEIGHT_UNIT)  # type: ignore[call-overload]
 
 
+def _is_number(value: object) -> TypeGuard[SupportsFloat]:
+    return hasattr(value, "__float__") and not isinstance(value, (bool, np.bool_, str, bytes, complex))
+
+
 def score_of(score: object) -> float:
     """The score of a row that comes alone, of any kind of number; the compiled backend asks here for all but floats."""
-    if isinstance(score, (bool, np.bool_, str, bytes, complex)) or not hasattr(score, "__float__"):
+    if not _is_number(score):
         raise refusal("score_of_row", "score", value=score)
     try:
         return as_float(score)
