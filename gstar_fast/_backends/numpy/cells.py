@@ -45,6 +45,11 @@ class Cells:
         return self.squares.shape[2] > 0
 
     @property
+    def places(self) -> Ints:
+        """What each cell counts below, in every bin, and above."""
+        return np.concatenate([self.below[..., None], self.counts, self.above[..., None]], axis=2)
+
+    @property
     def totals(self) -> Ints:
         """All that each cell counts."""
         totals: Ints = self.counts.sum(axis=2) + self.below + self.above
@@ -94,8 +99,7 @@ class Cells:
     def become_weighted(self) -> None:
         """Count in units of weight: until now every row had weight 1."""
         self.number = self.totals
-        places = np.concatenate([self.below[..., None], self.counts, self.above[..., None]], axis=2)
-        self.squares = places.astype(object) * WEIGHT_UNIT**2
+        self.squares = self.places.astype(object) * WEIGHT_UNIT**2
         for key in COUNTED:
             setattr(self, key, getattr(self, key) * WEIGHT_UNIT)
 
@@ -109,23 +113,21 @@ class Cells:
     def count(self, rows: Rows, places: Values, window: Window) -> None:
         """Add rows; `places` says which group each of the batch's names is."""
         lo, hi = window.edges[[0, -1]]
-        x, label, group = rows.scores, rows.labels, places[rows.codes]
-        n = rows.multiplicities
-        if rows.weights is not None:
-            np.add.at(self.number, (label, group), rows.rows.astype(np.int64))
-            place = np.where(x < lo, 0, self.counts.shape[2] + 1)
-            finite = (x >= lo) & (x < hi)
-            place[finite] = window.indices(window.grid.numbers(x[finite])) + 1
-            np.add.at(self.squares, (label, group, place), n * rows.weights)
+        x, cell, n = rows.scores, (rows.labels, places[rows.codes]), rows.multiplicities
         inside = (x >= lo) & (x < hi)
+        place = np.where(x < lo, 0, self.counts.shape[2] + 1)
+        place[inside] = window.indices(window.grid.numbers(x[inside])) + 1
+        if rows.weights is not None:
+            np.add.at(self.number, cell, rows.rows.astype(np.int64))
+            np.add.at(self.squares, (*cell, place), n * rows.weights)
         for counts, beyond in ((self.below, x < lo), (self.above, x >= hi)):
-            np.add.at(counts, (label[beyond], group[beyond]), n[beyond].astype(np.int64))
-        x, label, group, n = x[inside], label[inside], group[inside], n[inside]
-        where = label, group, window.indices(window.grid.numbers(x))
+            np.add.at(counts, (cell[0][beyond], cell[1][beyond]), n[beyond].astype(np.int64))
+        x, cell, n = x[inside], (cell[0][inside], cell[1][inside]), n[inside]
+        where = *cell, place[inside] - 1
         np.add.at(self.counts, where, n.astype(np.int64))
         np.add.at(self.sums, where, n * whole_scores(round24(x)))
-        np.minimum.at(self.mins, (label, group), x)
-        np.maximum.at(self.maxs, (label, group), x)
+        np.minimum.at(self.mins, cell, x)
+        np.maximum.at(self.maxs, cell, x)
 
 
 def places_of(names: Sequence[Name], among: Sequence[Name]) -> Ints:
@@ -159,9 +161,7 @@ class CellCopy:
         out, numbers = np.full(len(self.counts), np.nan), self.window.numbers.tolist()
         for index in np.flatnonzero(self.counts).tolist():
             out[index] = self._mean(numbers[index], int(self.counts[index]), self.sums[index])
-        lower, upper = self.edges[:-1], self.edges[1:]
-        means: Floats = np.minimum(np.maximum(out, lower), upper)
-        return means
+        return np.asarray(np.minimum(np.maximum(out, self.edges[:-1]), self.edges[1:]))
 
     def _mean(self, k: int, count: int, total: int) -> float:
         """Mean score of bin k, the same float64 on every backend."""

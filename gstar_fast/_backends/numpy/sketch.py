@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Self
 
 import numpy as np
 
-from gstar_fast._backends.common.rows import (
-    LOCK,
-    MOST_ROWS,
-    Rows,
-    check_size,
-    read_one,
-    read_rows,
-    unknown_group,
-)
+from gstar_fast._backends.common.rows import LOCK, MOST_ROWS, Rows, check_size, read_one, read_rows, unknown_group
 from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._backends.numpy.cells import CellCopy, Cells, places_of
 from gstar_fast._base import sketch_format as io
@@ -239,29 +232,34 @@ class Core:
 
     def copy(self) -> Self:
         """An independent copy, which nobody watches."""
-        with LOCK:
-            self._settle()
-            twin = type(self)(self.bins, None, None, self.memory_limit)
-            twin._become(self)
-            twin._cells = self._cells.copy()
-            return twin
+        with self._settled() as cells:
+            return self._twin_with(cells.copy(), self.groups)
 
     def relabelled(self, names: tuple[Name, ...]) -> Self:
         """The same rows with our group i under `names[i]`: groups that get one name become one group."""
-        with LOCK:
-            self._settle()
+        with self._settled() as cells:
             check_distinct(names)
             kept = tuple(dict.fromkeys(names))
             kept = kept if self.given else tuple(canonical(kept))
             check_size(len(kept), self.bins, self.weighted, self.memory_limit)
-            cells = self._cells.gathered(places_of(names, kept), len(kept))
-            twin = type(self)(self.bins, None, None, self.memory_limit)
-            twin._become(self)
-            twin._commit(cells, kept, self.total, self.skipped)
-            return twin
+            return self._twin_with(cells.gathered(places_of(names, kept), len(kept)), kept)
+
+    def _twin_with(self, cells: Cells, groups: tuple[Name, ...]) -> Self:
+        """A sketch like this one with other cells."""
+        twin = type(self)(self.bins, None, None, self.memory_limit)
+        twin._become(self)
+        twin._commit(cells, groups, self.total, self.skipped)
+        return twin
 
     def _settle(self) -> None:
         """Bring the cells up to date; a backend that collects rows elsewhere first does it here."""
+
+    @contextmanager
+    def _settled(self) -> Iterator[Cells]:
+        """The cells, up to date and under the lock."""
+        with LOCK:
+            self._settle()
+            yield self._cells
 
     # ---------------------------------------------------------------------------------------------------------- bytes
 
@@ -281,20 +279,10 @@ class Core:
         return io.write(content._replace(sections=tuple(s for s in content.sections if s[0] in OF_ROWS)))
 
     def _content(self) -> Content:
-        with LOCK:
-            self._settle()
+        with self._settled():
             cells = [self._cell(label, group) for group in range(len(self.groups)) for label in range(3)]
-            return Content(
-                self.window,
-                self.extent,
-                self.weighted,
-                self.fixed,
-                self.given,
-                self.skipped,
-                self.groups,
-                cells,
-                self.sections,
-            )
+            kind = self.weighted, self.fixed, self.given
+            return Content(self.window, self.extent, *kind, self.skipped, self.groups, cells, self.sections)
 
     def _cell(self, label: int, group: int) -> Cell:
         c, at = self._cells, (label, group)
@@ -366,60 +354,45 @@ class Core:
 
     def rows(self) -> Ints:
         """Number of rows of each label and group."""
-        with LOCK:
-            self._settle()
-            return self._cells.rows
+        with self._settled() as c:
+            return c.rows
 
     def squared_weights(self) -> Floats:
         """Sum of the squared weights of each label's and group's rows."""
-        with LOCK:
-            self._settle()
-            if not self.weighted:
-                return self._cells.totals.astype(np.float64)
-            return _in_squares(self._cells.squares.sum(axis=2))
+        with self._settled() as c:
+            return _in_squares(c.squares.sum(axis=2)) if self.weighted else c.totals.astype(np.float64)
 
     def squares(self, label: int) -> Floats:
         """Sum of the squared weights of each group's rows: below, every bin, above."""
-        with LOCK:
-            self._settle()
-            c = self._cells
-            if self.weighted:
-                return _in_squares(c.squares[label])
-            places = [c.below[label][:, None], c.counts[label], c.above[label][:, None]]
-            return np.concatenate(places, axis=1).astype(np.float64)
+        with self._settled() as c:
+            return _in_squares(c.squares[label]) if self.weighted else c.places[label].astype(np.float64)
 
     def counts(self, label: int) -> Ints:
-        """Rows of each group and bin."""
-        with LOCK:
-            self._settle()
-            counts: Ints = self._cells.counts[label].copy()
+        """Rows of each group and bin, or weights in units of 2**-20; so are all counts."""
+        with self._settled() as c:
+            counts: Ints = c.counts[label].copy()
             return counts
 
     def below(self) -> Ints:
         """Rows under the first edge, of each label and group."""
-        with LOCK:
-            self._settle()
-            return self._cells.below.copy()
+        with self._settled() as c:
+            return c.below.copy()
 
     def above(self) -> Ints:
         """Rows at or over the last edge, of each label and group."""
-        with LOCK:
-            self._settle()
-            return self._cells.above.copy()
+        with self._settled() as c:
+            return c.above.copy()
 
     def extremes(self, label: int) -> tuple[Floats, Floats]:
         """Smallest and largest score of each group, NaN where there is none."""
-        with LOCK:
-            self._settle()
-            mins, maxs = self._cells.mins[label], self._cells.maxs[label]
+        with self._settled() as c:
+            mins, maxs = c.mins[label], c.maxs[label]
             return np.where(mins <= maxs, mins, np.nan), np.where(mins <= maxs, maxs, np.nan)
 
     def cell(self, label: int, group: Name) -> CellCopy:
         """A copy of one cell."""
-        with LOCK:
-            self._settle()
+        with self._settled() as c:
             at = label, self.groups.index(group)
-            c = self._cells
             counts, sums, squares = c.counts[at].copy(), c.sums[at].copy(), c.squares[at][1:-1].copy()
             lo, hi = (float(c.mins[at]), float(c.maxs[at])) if c.mins[at] <= c.maxs[at] else (math.nan, math.nan)
             beyond = int(c.below[at]), int(c.above[at])
