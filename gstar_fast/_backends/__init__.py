@@ -13,30 +13,21 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal, overload
 
 if TYPE_CHECKING:
     from gstar_fast._backends import interface
     from gstar_fast._backends.common import segments as segments_interface
-    from gstar_fast._backends.native import decide as native_decide
     from gstar_fast._backends.native import density as native_density
     from gstar_fast._backends.native import segments as native_segments
-    from gstar_fast._backends.native import sketch as native_sketch
     from gstar_fast._backends.native import solver as native_solver
-    from gstar_fast._backends.numba import decide as numba_decide
     from gstar_fast._backends.numba import density as numba_density
-    from gstar_fast._backends.numba import sketch as numba_sketch
-    from gstar_fast._backends.numpy import decide as numpy_decide
     from gstar_fast._backends.numpy import density as numpy_density
     from gstar_fast._backends.numpy import segments as numpy_segments
-    from gstar_fast._backends.numpy import sketch as numpy_sketch
     from gstar_fast._backends.numpy import solver as numpy_solver
 
-    # Here mypy holds each backend against the interface.
-    _sketching: tuple[interface.Sketching, ...] = (native_sketch, numba_sketch, numpy_sketch)
+    # Here mypy holds each backend against the interface; sketches and deciders are subclasses of the reference's.
     _densities: tuple[interface.Densities, ...] = (native_density, numba_density, numpy_density)
-    _deciding: tuple[interface.Deciding, ...] = (native_decide, numba_decide, numpy_decide)
     _solvers: tuple[interface.Solver, ...] = (native_solver, numpy_solver)
     _segments: tuple[segments_interface.Segments, ...] = (native_segments, numpy_segments)
 
@@ -54,15 +45,13 @@ def checked(name: object) -> str:
     """Return the name of a backend that can be used here, or raise."""
     if name not in BACKENDS:
         raise bad_option("backend", f"backend must be one of {', '.join(BACKENDS)}; got {name!r}")
-    assert isinstance(name, str)
     if name == "native" and not has_native():
-        if hidden := hidden_native():
-            raise ImportError(f"the native backend is not there: {hidden}")
-        raise ImportError(
-            "the native backend is not there: gstar_fast was installed without its compiled extension; install a C++ "
-            'compiler and reinstall gstar-fast, or use_backend("numba")'
+        missing = (
+            "gstar_fast was installed without its compiled extension; install a C++ compiler and reinstall "
+            'gstar-fast, or use_backend("numba")'
         )
-    return name
+        raise ImportError(f"the native backend is not available: {hidden_native() or missing}")
+    return str(name)
 
 
 def has_native() -> bool:
@@ -165,8 +154,6 @@ class use_backend:  # noqa: N801 (called like a function)
     def __enter__(self) -> None:
         return None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         global _chosen
         _chosen = self._before

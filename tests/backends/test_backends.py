@@ -172,7 +172,7 @@ gf.use_backend("native")
 """
     outcome = run(hide, GSTAR_FAST_BACKEND="", PYTHONSAFEPATH="1")  # the package itself, hiding no other
     assert outcome.stdout == "numba\n"
-    assert "ImportError: the native backend is not there" in outcome.stderr
+    assert "ImportError: the native backend is not available" in outcome.stderr
     assert "compiler" in outcome.stderr
 
 
@@ -216,7 +216,10 @@ def test_a_clone_that_hides_the_installed_package_says_so_once(clone):
     assert f"hides the installed package in {clone / 'installed' / 'gstar_fast'}" in outcome.stderr
     assert "Start Python in another folder or with python -P, or build the extension here" in outcome.stderr
     native = run(f"{PLAIN}gf.use_backend('native')", PYTHONPATH=path, PYTHONSAFEPATH="1")
-    assert "ImportError: the native backend is not there: gstar_fast was imported from the source tree" in native.stderr
+    assert (
+        "ImportError: the native backend is not available: gstar_fast was imported from the source tree"
+        in native.stderr
+    )
     asked = run(HIDDEN, GSTAR_FAST_BACKEND="numba", PYTHONPATH=path, PYTHONSAFEPATH="1")
     assert (asked.stdout.split(), asked.stderr) == (["numba", "numba"], "")
 
@@ -229,11 +232,6 @@ def test_only_another_package_with_the_extension_is_hidden(clone, monkeypatch):
     assert _backends.hidden_native() is None  # another source tree
     monkeypatch.setattr(sys, "path", [here, str(clone / "clone"), str(clone / "installed")])
     assert str(clone / "installed") in _backends.hidden_native()
-
-
-def test_importing_needs_nothing_heavy():
-    code = "import gstar_fast, sys; print([m for m in ('scipy', 'numba', 'pandas', 'pyarrow') if m in sys.modules])"
-    assert run(code).stdout == "[]\n"
 
 
 def test_show_config_names_backend_kernel_compiler_and_versions(capsys, backend):
