@@ -127,16 +127,10 @@ class Core:
         out: Bools | None,
     ) -> Bools:
         """Decide clean arrays of one length."""
-        private = np.array(scores, np.float64)  # the one read; exact
-        thresholds = self._thresholds_of(len(private), codes, names, as_codes, keys)
-        missing = self._checked_nan(private)
-        answers = private >= thresholds
-        if missing is not None:
-            answers[missing] = bool(self._set.nan)
-        if out is None:
-            return answers
-        out[:] = answers
-        return out
+        private, thresholds, missing = self._read(scores, codes, names, as_codes, keys)
+        answers = np.greater_equal(private, thresholds, out=out)
+        answers[missing] = bool(self._set.nan)
+        return answers
 
     def margins(
         self,
@@ -148,27 +142,23 @@ class Core:
         threads: int,  # noqa: ARG002
     ) -> Floats:
         """Score minus threshold; 0 where both are the same infinity."""
-        private = np.array(scores, np.float64)
-        thresholds = self._thresholds_of(len(private), codes, names, as_codes, keys)
-        self._checked_nan(private)
+        private, thresholds, _ = self._read(scores, codes, names, as_codes, keys)
         with np.errstate(invalid="ignore", over="ignore"):
             return np.where(private == thresholds, 0.0, private - thresholds)
 
-    def _checked_nan(self, scores: Floats) -> Bools | None:
-        missing = np.isnan(scores)
-        if not missing.any():
-            return None
-        if self._set.nan == "raise":
+    def _read(
+        self, scores: Values, codes: Values | None, names: tuple[Name, ...] | None, as_codes: bool, keys: Hashes | None
+    ) -> tuple[Floats, Floats, Bools]:
+        """The only read of the rows: scores, exactly, their thresholds, and which scores are NaN."""
+        private = np.array(scores, np.float64)
+        thresholds = self._thresholds_of(len(private), codes, names, as_codes, keys)
+        missing = np.isnan(private)
+        if missing.any() and self._set.nan == "raise":
             raise refusal("undecided_nan", "scores", int(missing.argmax()))
-        return missing
+        return private, thresholds, missing
 
     def _thresholds_of(
-        self,
-        n: int,
-        codes: Values | None,
-        names: tuple[Name, ...] | None,
-        as_codes: bool,
-        keys: Hashes | None,
+        self, n: int, codes: Values | None, names: tuple[Name, ...] | None, as_codes: bool, keys: Hashes | None
     ) -> Floats:
         if self._set.unified:
             return np.full(n, self._values[0])

@@ -42,53 +42,37 @@ class Tree(Search):
 
     def rounded(self, node: Node) -> Ints:
         """The heaviest candidate of each segment."""
-        assert node.columns is not None
-        assert node.shares is not None
         out = np.zeros(self.m, np.int64)
         heavy = np.full(self.m, -1.0)
-        for (block, numbers), share in zip(node.columns, node.shares, strict=True):
+        for block, numbers, share in node.columns:
             for j in range(self.m) if self.p.rising else (block,):
                 if share > heavy[j] or (share == heavy[j] and numbers[j] < out[j]):
                     out[j], heavy[j] = numbers[j], share
         return out
 
-    def values(self, node: Node) -> Floats:
+    def values(self, node: Node) -> list[Floats]:
+        """What the candidates of each segment weigh at the multipliers of a node."""
         weights = self.weights(self.net(node.multipliers), node.weight)
         sizes = np.diff(self.p.start).tolist()
-        return np.concatenate([value_of(self.p, weights, j, slice(0, size)) for j, size in enumerate(sizes)])
+        return [value_of(self.p, weights, j, slice(0, size)) for j, size in enumerate(sizes)]
 
     def lists(self, node: Node) -> list[Ints]:
         """The candidates of each segment that the multipliers like best."""
-        value = self.values(node)
-        out = []
-        for j in range(self.m):
-            mine = value[self.p.start[j] : self.p.start[j + 1]]
-            out.append(np.sort(np.argsort(mine, kind="stable")[: moves.SHORT]))
-        return out
+        return [np.sort(np.argsort(value, kind="stable")[: moves.SHORT]) for value in self.values(node)]
 
     def kept(self, node: Node) -> Bools:
         """Candidates that a choice better than the best one may have, by the bound of the root."""
-        value = self.values(node)
-        out = np.ones(len(value), bool)
-        for j in range(self.m):
-            at = slice(int(self.p.start[j]), int(self.p.start[j + 1]))
-            out[at] = node.bound + (value[at] - value[at].min()) <= self.enough
-        return out
+        return np.concatenate([node.bound + (value - value.min()) <= self.enough for value in self.values(node)])
 
     def spread(self, node: Node) -> tuple[int, int]:
         """Which segment to cut, and after which candidate; segment -1 where the box is one choice."""
-        assert node.columns is not None
-        assert node.shares is not None
         p = self.p
         best, found, cut = 0.0, -1, 0
         norm = np.zeros(len(p.price))
         np.add.at(norm, p.terms[0], np.abs(p.slope))
         for j in range(self.m):
-            mine = [
-                (int(numbers[j]), float(share))
-                for (block, numbers), share in zip(node.columns, node.shares, strict=True)
-                if share > 1e-9 and (p.rising or block == j)
-            ]
+            columns = [column for column in node.columns if column[2] > 1e-9 and (p.rising or column[0] == j)]
+            mine = [(int(numbers[j]), share) for _, numbers, share in columns]
             if not mine:
                 continue
             low, high = min(i for i, _ in mine), max(i for i, _ in mine)
@@ -125,64 +109,48 @@ class Tree(Search):
 
     def run(self, root: Node, node_limit: int, end: float) -> Best:
         """Branch until every node is closed; `root` has been solved, and choices were offered."""
-        p = self.p
-        tree: list[list[int]] = [[-1, 0, -1]]
-        proofs: list[Node] = [root]
+        nodes = [root]
         queue: list[tuple[float, int]] = []
-        nodes = 1
         if not root.empty and root.bound <= self.enough:
             queue.append((root.bound, 0))
         finished = True
         while queue:
             if queue[0][0] > self.enough:
                 break
-            if nodes >= node_limit or time.monotonic() > end:
+            if len(nodes) >= node_limit or time.monotonic() > end:
                 finished = False
                 break
-            _, place = heapq.heappop(queue)
-            node = proofs[place]
+            node = nodes[heapq.heappop(queue)[1]]
             segment, cut = self.spread(node)
             if segment < 0:
-                tree[place][0] = -2  # one choice, which breaks a limit or is no better
+                node.split = -2, 0, -1  # one choice, which breaks a limit or is no better
                 continue
-            tree[place] = [segment, int(self.names[segment][cut]) if self.names else cut, len(tree)]
+            node.split = segment, int(self.names[segment][cut]) if self.names else cut, len(nodes)
             for side in range(2):
                 low, high = node.low.copy(), node.high.copy()
                 if side == 0:
                     high[segment] = cut
                 else:
                     low[segment] = cut + 1
-                if p.rising:  # the others have to follow
+                if self.p.rising:  # the others have to follow
                     high = np.minimum.accumulate(high[::-1])[::-1].copy()
                     low = np.maximum.accumulate(low)
-                child = Node(low, high, node.multipliers, place=len(tree))
-                tree.append([-1, 0, -1])
-                proofs.append(child)
-                nodes += 1
-                assert node.columns is not None
+                child = Node(low, high, node.multipliers)
+                nodes.append(child)
                 self.solve(child, node.columns, self.enough, end)
                 if child.empty or child.bound > self.enough:
                     continue
                 self.polish(child)
                 if child.bound <= self.enough:
-                    heapq.heappush(queue, (child.bound, child.place))
-            node.columns = None
+                    heapq.heappush(queue, (child.bound, len(nodes) - 1))
+            node.columns = []
         best = np.full(self.m, -1, np.int64) if self.best is None else self.best
-        value = np.inf if self.best is None else self.cost / p.unit
+        value = np.inf if self.best is None else self.cost / self.p.unit
         bound = value if finished else min(value, queue[0][0])
-        return Best(
-            best,
-            nodes,
-            finished,
-            bound,
-            Leaves(
-                np.array([t[0] for t in tree], np.int64),
-                np.array([t[1] for t in tree], np.int64),
-                np.array([t[2] for t in tree], np.int64),
-                np.array([node.weight for node in proofs]),
-                np.stack([node.multipliers for node in proofs]),
-            ),
-        )
+        segments, candidates, children = np.array([node.split for node in nodes], np.int64).T.copy()
+        weights, multipliers = np.array([node.weight for node in nodes]), np.stack([node.multipliers for node in nodes])
+        leaves = Leaves(segments, candidates, children, weights, multipliers)
+        return Best(best, len(nodes), finished, bound, leaves)
 
 
 def choose(p: Program, node_limit: int, seconds: float = np.inf) -> Best:
@@ -227,8 +195,11 @@ def _choose(p: Program, node_limit: int, end: float) -> Best:
     second.offer(renamed(first.best), 0.0)
     again = second.whole()
     again.multipliers = root.multipliers
-    columns = root.columns or []
-    seeds = [(block, renamed(numbers)) for block, numbers in columns if keep[p.start[block] + numbers[block]]]
+    seeds = [
+        (block, renamed(numbers), share)
+        for block, numbers, share in root.columns
+        if keep[p.start[block] + numbers[block]]
+    ]
     second.solve(again, seeds, second.enough, end)
     found = second.run(again, node_limit, end)
     leaves = found.leaves

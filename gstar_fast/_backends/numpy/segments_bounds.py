@@ -7,9 +7,10 @@ columns of the linear program are such choices; its optimum is the best mixture.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
+from typing import TypeAlias
 
 import numpy as np
 
@@ -71,6 +72,9 @@ def _price_rising(p: Program, weights: Floats, low: Ints, high: Ints) -> tuple[I
     return numbers, values
 
 
+Column: TypeAlias = tuple[int, Ints, float]  # block, numbers of all segments, share
+
+
 @dataclass
 class Node:
     """A box of candidates, the best bound that was found for it, and how its linear program was solved."""
@@ -80,10 +84,9 @@ class Node:
     multipliers: Floats  # of each row
     weight: float = 1.0  # of E in the bound
     bound: float = -np.inf  # rounding errors taken off
-    columns: list[tuple[int, Ints]] | None = None  # of the basis: block, and numbers of all segments
-    shares: Floats | None = None
+    columns: list[Column] = field(default_factory=list)  # of the basis
     empty: bool = False  # whether the bound shows that no choice in it meets the limits
-    place: int = 0  # in the tree
+    split: tuple[int, int, int] = (-1, 0, -1)  # segment, candidate and first child, as in `Leaves`
 
 
 class Search:
@@ -198,9 +201,7 @@ class Search:
 
     # ----------------------------------------------------------------------------------------------- one node's program
 
-    def solve(
-        self, node: Node, seeds: list[tuple[int, Ints]], enough: float, end: float = np.inf, exact: bool = False
-    ) -> None:
+    def solve(self, node: Node, seeds: list[Column], enough: float, end: float = np.inf, exact: bool = False) -> None:
         """Raise the node's bound to that of its linear program, or above `enough`; at the moment `end` it stops.
 
         Shares are `exact` for a mixture, which has to meet the limits; the others only say where to cut.
@@ -224,7 +225,7 @@ class Search:
 
         for block in range(self.n_blocks):
             add(block, numbers)
-        for block, seed in seeds:
+        for block, seed, _ in seeds:
             mine = self.own(block)
             inside = bool(np.all((seed[mine] >= low[mine]) & (seed[mine] <= high[mine])))
             if inside and not np.array_equal(seed[mine], numbers[mine]):
@@ -258,10 +259,8 @@ class Search:
                 break
         if exact:
             master.factor()
-        level = master.level()
-        kept = [(columns[i], max(float(w), 0.0)) for (kind, i), w in zip(master.basis, level, strict=True) if kind == X]
-        node.columns = [column for column, _ in kept]
-        node.shares = np.array([w for _, w in kept])
+        level = zip(master.basis, master.level().tolist(), strict=True)
+        node.columns = [(*columns[i], max(share, 0.0)) for (kind, i), share in level if kind == X]
 
     def own(self, block: int) -> slice:
         """The segments of a block."""
@@ -288,9 +287,9 @@ def mix(p: Program) -> Mix | None:
     search = Search(p)
     node = search.whole()
     search.solve(node, [], np.inf, exact=True)
-    if node.empty or node.columns is None or node.shares is None:
+    if node.empty or not node.columns:
         return None
-    shares = [(*column, float(share)) for column, share in zip(node.columns, node.shares, strict=True) if share > 1e-12]
+    shares = [column for column in node.columns if column[2] > 1e-12]
     total = np.zeros(search.n_blocks)
     for block, _, share in shares:
         total[block] += share
