@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from gstar_fast._backends.common.segments import HIGH, LOW, RATIO, SHARE, SMALLEST, Mix, Program
-from gstar_fast._backends.numpy.segments_master import EPSILON, Master, X
+from gstar_fast._backends.numpy.segments_master import EPSILON, Master
 from gstar_fast._base.arrays import Floats, Ints
 
 SCANS = 400  # for one node; it is closed, or cut, with the best bound so far
@@ -260,7 +260,7 @@ class Search:
         if exact:
             master.factor()
         level = zip(master.basis, master.level().tolist(), strict=True)
-        node.columns = [(*columns[i], max(share, 0.0)) for (kind, i), share in level if kind == X]
+        node.columns = [(*columns[i], max(share, 0.0)) for i, share in level if i >= 0]
 
     def own(self, block: int) -> slice:
         """The segments of a block."""

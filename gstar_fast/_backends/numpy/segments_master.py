@@ -17,8 +17,7 @@ EPSILON = 1e-11  # reduced costs, in units of E, that count as zero; and steps o
 PATIENCE = 2  # pivots without progress for each row before the careful rule; ten times as many end the program
 SMALLEST_PIVOT = 1e-9  # a smaller one may be rounding, and would ruin the basis
 CLOCK = 64  # pivots between two looks at the clock; the basis is inverted again then
-# kinds of columns: a choice, the low end of a window, a slack, what loosens rows, the first gap's share of a sum
-X, T, S, Z, D = range(5)
+Z, D = -2, -1  # the columns of what loosens rows, and of the first gap's share of a sum
 
 
 def inverse_of(matrix: Floats) -> Floats:
@@ -49,119 +48,83 @@ def _added(rows: Floats, weights: Floats) -> Floats:
 
 
 class Master:
-    """Rows are fixed; columns are added."""
+    """Rows are fixed; columns are added.
+
+    Choices are columns 0, 1, ...; behind them are the low end of each window, the slack of each row, Z and D, whose
+    places are counted from the end.
+    """
 
     def __init__(self, p: Program, n_blocks: int) -> None:
         self.n_blocks, self.rows = n_blocks, p.rows
         self.low = p.rows.kind == LOW
-        self.ahead = np.where(p.rows.window < 0, 0.0, np.where(self.low, 1.0, -1.0))  # coefficients of windows
         self.right = np.concatenate([np.ones(n_blocks), p.rows.right - p.rows.scale * p.base[p.rows.measure]])
         self.size = len(self.right)
-        self.pool = np.zeros((0, self.size))
-        self.cost = np.zeros(0)
-        self.basis: list[tuple[int, int]] = []
+        ahead = np.where(self.low, 1.0, -1.0)  # coefficients of windows
+        windows = [np.where(p.rows.window == w, ahead, 0.0) for w in range(p.rows.n_windows)]
+        own = np.array([*windows, *np.eye(len(p.rows)), np.where(self.low, 0.0, -1.0), p.rows.share])
+        self.columns = np.concatenate([np.zeros((len(own), n_blocks)), own], axis=1)
+        self.slack = -2 - len(p.rows)  # the first of them
+        self.window = self.slack - p.rows.n_windows
+        self.cost = np.zeros(len(own))
+        self.basis: list[int] = []
         self.inverse = np.zeros((0, 0))
 
     def add(self, block: int, cost: float, measures: Floats) -> None:
-        """One more column: its block, its part of E, and of each measure."""
-        column = np.zeros((1, self.size))
-        column[0, block] = 1.0
-        column[0, self.n_blocks :] = self.rows.scale * measures[self.rows.measure]
-        self.pool = np.concatenate([self.pool, column])
-        self.cost = np.append(self.cost, cost)
-
-    def column(self, kind: int, i: int) -> Floats:
-        if kind == X:
-            return np.asarray(self.pool[i])
-        out = np.zeros(self.size)
-        if kind == T:
-            mine = self.rows.window == i
-            out[self.n_blocks :][mine] = self.ahead[mine]
-        elif kind == S:
-            out[i] = 1.0
-        elif kind == D:
-            out[self.n_blocks :] = self.rows.share
-        else:
-            out[self.n_blocks :][~self.low] = -1.0
-        return out
+        """One more choice: its block, its part of E, and of each measure."""
+        column = np.concatenate([np.zeros(self.n_blocks), self.rows.scale * measures[self.rows.measure]])
+        column[block] = 1.0
+        n = len(self.cost) + self.window
+        self.columns, self.cost = np.insert(self.columns, n, column, axis=0), np.insert(self.cost, n, cost)
 
     def begin(self) -> None:
         """The first column of each block, in order; windows begin at the lowest, slacks take up the rest."""
         total = np.zeros(self.size)
         for b in range(self.n_blocks):
-            total += self.pool[b]
-        value = total - self.right  # how far each row is above its right side, windows aside
-        basis = [(X, b) for b in range(self.n_blocks)]
+            total += self.columns[b]
+        value = (total - self.right)[self.n_blocks :]  # how far each row is above its right side, windows aside
+        windows = self.rows.window.tolist()
         lowest: dict[int, int] = {}
-        for i, w in enumerate(self.rows.window.tolist(), self.n_blocks):
-            if self.low[i - self.n_blocks] and (w not in lowest or value[i] > value[lowest[w]]):
-                lowest[w] = i
-        excess, worst = 0.0, -1
-        for i, w in enumerate(self.rows.window.tolist(), self.n_blocks):
+        for i in np.flatnonzero(self.low).tolist():
+            if windows[i] not in lowest or value[i] > value[lowest[windows[i]]]:
+                lowest[windows[i]] = i
+        basis, excess, worst = list(range(self.n_blocks)), 0.0, -1
+        for i, w in enumerate(windows):
             if i == lowest.get(w):
-                basis.append((T, w))
+                basis.append(self.window + w)
                 continue
-            basis.append((S, i))
+            basis.append(self.slack + i)
             over = float(value[i]) + (float(value[lowest[w]]) if w in lowest else 0.0)
-            if not self.low[i - self.n_blocks] and over > excess:
+            if not self.low[i] and over > excess:
                 excess, worst = over, i
         if worst >= 0:
-            basis[worst] = (Z, 0)
+            basis[self.n_blocks + worst] = Z
         self.basis = basis
         self.factor()
 
     def factor(self) -> None:
-        self.inverse = inverse_of(np.column_stack([self.column(*name) for name in self.basis]))
+        self.inverse = inverse_of(self.columns[self.basis].T)
 
     def level(self) -> Floats:
         return times(self.inverse, self.right)
 
-    def phase(self) -> int:
-        return 1 if any(kind == Z for kind, _ in self.basis) else 2
-
     def dual(self, phase: int) -> Floats:
-        costs = [
-            (1.0 if kind == Z else 0.0) if phase == 1 else (float(self.cost[i]) if kind == X else 0.0)
-            for kind, i in self.basis
-        ]
-        return times(self.inverse.T, np.array(costs))
+        costs = self.cost[self.basis] if phase == 2 else np.array(self.basis) == Z
+        return times(self.inverse.T, costs.astype(np.float64))
 
-    def reduced(self, dual: Floats, phase: int) -> Floats:
-        """Reduced costs of all columns of the pool."""
-        cost = self.cost if phase == 2 else np.zeros(len(self.cost))
-        return _added(np.vstack([cost, self.pool.T]), np.concatenate([[1.0], -dual]))
-
-    def entering(self, dual: Floats, phase: int, careful: bool) -> tuple[int, int] | None:
+    def entering(self, dual: Floats, phase: int, careful: bool) -> int | None:
         """The column with the lowest reduced cost; the first negative one when cycling threatens (Bland)."""
-        inside = set(self.basis)
-        found: tuple[int, int] | None = None
-        least = -EPSILON
-        reduced = self.reduced(dual, phase)
-        for i in np.flatnonzero(reduced < -EPSILON).tolist():
-            if reduced[i] < least and (X, i) not in inside:
-                if careful:
-                    return X, i
-                found, least = (X, i), float(reduced[i])
-        own = dual[self.n_blocks :]
-        window = np.zeros(self.rows.n_windows)
-        some = self.rows.window >= 0
-        np.subtract.at(window, self.rows.window[some], own[some] * self.ahead[some])
-        names = [*((T, w) for w in range(len(window))), *((S, i) for i in range(self.n_blocks, self.size))]
-        for name, value in zip(names, [*window.tolist(), *(-own).tolist()], strict=True):
-            if value < least and name not in inside:
-                if careful:
-                    return name
-                found, least = name, value
-        value = 0.0
-        for i in np.flatnonzero(self.rows.share).tolist():
-            value -= float(self.rows.share[i]) * float(own[i])
-        if value < least and (D, 0) not in inside:
-            found = (D, 0)
-        return found
+        cost = self.cost if phase == 2 else np.zeros(len(self.cost))
+        reduced = _added(np.vstack([cost, self.columns.T]), np.concatenate([[1.0], -dual]))
+        reduced[[*self.basis, Z]] = 0.0
+        if not (reduced < -EPSILON).any():
+            return None
+        found = int(np.argmax(reduced < -EPSILON) if careful else np.argmin(reduced))
+        behind = len(reduced) + self.window
+        return found if found < behind else found - len(reduced)
 
-    def pivot(self, name: tuple[int, int], careful: bool) -> float:
+    def pivot(self, name: int, careful: bool) -> float:
         """Bring a column into the basis; returns the length of the step, -1 where nothing bounds it."""
-        direction = times(self.inverse, self.column(*name))
+        direction = times(self.inverse, self.columns[name])
         level = self.level()
         up = [i for i in range(self.size) if direction[i] > SMALLEST_PIVOT]
         if not up:
@@ -169,17 +132,17 @@ class Master:
         steps = [max(float(level[i]), 0.0) / float(direction[i]) for i in up]
         least = min(steps)
         close = [i for i, step in zip(up, steps, strict=True) if step <= least + 1e-13]
-        out = -1
+        out, places = -1, np.array(self.basis) % len(self.cost)
         for i in close:  # z leaves first; then the firmest pivot, or the lowest name where cycling threatens
-            if self.basis[i][0] == Z:
+            if self.basis[i] == Z:
                 out = i
                 break
-            if out < 0 or (self.basis[i] < self.basis[out] if careful else direction[i] > direction[out]):
+            if out < 0 or (places[i] < places[out] if careful else direction[i] > direction[out]):
                 out = i
         self.replace(out, name, direction)
         return least
 
-    def replace(self, out: int, name: tuple[int, int], direction: Floats) -> None:
+    def replace(self, out: int, name: int, direction: Floats) -> None:
         row = self.inverse[out] / direction[out]
         self.inverse = self.inverse - direction[:, None] * row
         self.inverse[out] = row
@@ -194,7 +157,7 @@ class Master:
         """
         pivots, idle, least, before = 0, 0, np.inf, 0
         while True:
-            phase = self.phase()
+            phase = 1 if Z in self.basis else 2
             dual = self.dual(phase)
             value = 0.0  # the objective: dual values times right sides
             for k in range(self.size):
@@ -217,13 +180,13 @@ class Master:
 
     def expel(self) -> bool:
         """Take a z of zero out of the basis by any slack that can stand in for it."""
-        at = [kind for kind, _ in self.basis].index(Z)
+        at = self.basis.index(Z)
         if self.level()[at] > 1e-11:
             return False
-        for i in range(self.n_blocks, self.size):
-            if (S, i) not in self.basis:
-                direction = times(self.inverse, self.column(S, i))
+        for name in range(self.slack, Z):
+            if name not in self.basis:
+                direction = times(self.inverse, self.columns[name])
                 if abs(direction[at]) > 1e-9:
-                    self.replace(at, (S, i), direction)
+                    self.replace(at, name, direction)
                     return True
         return False
