@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast._backends.common.segments import Program
-from gstar_fast._backends.interface import Descent, Key
+from gstar_fast._backends.interface import Descent, Fitted, Key
 from gstar_fast._backends.numpy import decide, sketch
 from gstar_fast._base.arrays import Bools, Flags, Floats, Hashes, Ints, Values
 from gstar_fast._base.names import Name
@@ -54,12 +54,8 @@ class Density:
     def source_at(self, x: Floats) -> tuple[Floats, Floats]: ...
     def quantile(self, p: Floats) -> Floats: ...
 
-def fit_student_t(
-    points: Floats, weights: Floats, smallest_scale: float
-) -> tuple[float, float, float, float, bool]: ...
-def fit_gamma(
-    points: Floats, weights: Floats, mirrored: bool, end: float, reach: float, rows: float
-) -> tuple[float, float, float, float, bool]: ...
+def fit_student_t(points: Floats, weights: Floats, smallest_scale: float) -> Fitted: ...
+def fit_gamma(points: Floats, weights: Floats, mirrored: bool, end: float, reach: float, rows: float) -> Fitted: ...
 def tabulate(rows: Ints, price_fp: int, price_fn: int) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]: ...
 def solve(
     sketch: object,

@@ -34,6 +34,7 @@ __all__ = [
     "Densities",
     "Descent",
     "Evaluator",
+    "Fitted",
     "Floats",
     "Ints",
     "Key",
@@ -74,24 +75,23 @@ class Evaluator(Curve, Protocol):
     def quantile(self, p: Floats, /) -> Floats: ...  # the least x with P(X <= x) >= p, for every p
 
 
+Fitted: TypeAlias = tuple[float, float, float, float, bool]  # parameters, mean log-likelihood, whether at a bound
+
+
 class Densities(Protocol):
     """The room `density`: makers of densities from plain arrays."""
 
     @property
     def empirical(self) -> Callable[[Floats, Floats, Floats], Evaluator]: ...  # edges, cdf, atoms
-    @property
-    def kde(
-        self,
-    ) -> Callable[[Floats, Floats, float, float, float], Evaluator]: ...  # points, weights, bandwidth, below, above
+    @property  # points, weights, bandwidth, below, above
+    def kde(self) -> Callable[[Floats, Floats, float, float, float], Evaluator]: ...
     def family(
         self, name: str, parameters: tuple[float, ...], below: float, above: float, low: float, high: float
     ) -> Evaluator: ...
-    def fit_student_t(
-        self, points: Floats, weights: Floats, smallest_scale: float
-    ) -> tuple[float, float, float, float, bool]: ...  # df, location, scale, mean log-likelihood, at a bound
+    def fit_student_t(self, points: Floats, weights: Floats, smallest_scale: float) -> Fitted: ...
     def fit_gamma(
         self, points: Floats, weights: Floats, mirrored: bool, end: float, reach: float, rows: float
-    ) -> tuple[float, float, float, float, bool]: ...  # shape, location, scale, mean log-likelihood, at a bound
+    ) -> Fitted: ...  # shape, location, scale
 
 
 # --------------------------------------------------------------------------------------------------------------- decide

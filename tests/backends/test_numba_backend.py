@@ -1,4 +1,4 @@
-"""What only the compiled loops of the Numba backend can get wrong: packed words, roomy windows, pending sums."""
+"""What only the compiled loops of the Numba backend can get wrong: columns, windows that grow, pending sums."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def rows(rng, n, scores, n_groups=3):
 
 
 @pytest.mark.parametrize("x", [0.1, 1e-3, -0.7, 1e5 + 0.1, 1e-310, 0.0])
-def test_a_bin_takes_more_rows_than_a_word_holds(x):
-    """Counts leave their words in the middle of a batch."""
+def test_a_bin_takes_many_rows(x):
     n = 2**19 + 2**18
     far = np.array([x - abs(x) / 64, x + abs(x) / 64])  # a window around it
     many = np.full(n, x), np.ones(n, np.uint8), np.zeros(n, np.uint8)
@@ -52,8 +51,8 @@ def test_sums_stay_exact_while_the_level_rises(dtype, step):
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_spare_room_is_measured_from_the_rows_about_to_be_counted(sign):
-    """0 to 9 leaves room for 14.5, or for -2.5, but not for both; they come in different blocks of one batch."""
+def test_new_extremes_come_in_different_blocks_of_a_batch(sign):
+    """The window of 0 to 9 has room for 14.5, or for -2.5, but not for both."""
     rng = np.random.default_rng(2)
     n = 30_000
     scores = rng.random(n) * 9
@@ -64,7 +63,7 @@ def test_spare_room_is_measured_from_the_rows_about_to_be_counted(sign):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_new_extremes_on_both_sides_in_one_large_batch(seed):
-    """The window's spare room is used up from both ends while blocks are counted."""
+    """The window grows at both ends while blocks are counted."""
     rng = np.random.default_rng(seed)
     n = 60_000
     scores = rng.normal(size=n) * np.linspace(0.9, 1.1 + seed / 4, n) + rng.choice([0, 3, -40])
@@ -76,7 +75,7 @@ def test_new_extremes_on_both_sides_in_one_large_batch(seed):
 
 
 def test_scores_too_small_for_their_window_fit_in_any_batch():
-    """The list for them is emptied before a batch that might not fit, whatever the size of those before."""
+    """They have no column, and are listed for the reference."""
     rng = np.random.default_rng(5)
     sizes = [2, 16_000, 384, 16_000, 300, 16_384, 20_000]
     tiny = [np.array([-1.0, 1.0]), *(rng.normal(size=n) * 1e-200 for n in sizes[1:])]
@@ -122,7 +121,7 @@ def test_a_refused_batch_changes_nothing_even_where_it_would_widen_the_window(ba
 
 
 def test_counting_and_its_watch_leave_the_sums_pending():
-    """Exact Python integers are made when somebody reads, not while rows come in and the level rises."""
+    """Exact Python integers are made when the sketch is read, not while rows come in and the level rises."""
     rng = np.random.default_rng(1)
     with gf.use_backend("numba"):
         sketch = gf.Sketch()

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Array = NDArray[np.float64]
+from gstar_fast._backends.interface import Fitted
+from gstar_fast._base.arrays import Floats as Array
 
 # Beyond these a density cannot be told from a normal one (4e-6 in the log-likelihood a row).
 LARGEST_DF = LARGEST_SHAPE = 1e5
@@ -142,7 +142,7 @@ def fit_normal(points: Array, weights: Array) -> tuple[float, float, float]:
     return location, scale, -LOG_SQRT_2PI - math.log(scale) - 0.5
 
 
-def fit_student_t(points: Array, weights: Array, smallest_scale: float) -> tuple[float, float, float, float, bool]:
+def fit_student_t(points: Array, weights: Array, smallest_scale: float) -> Fitted:
     """df, location, scale, mean log-likelihood, and whether the likelihood still rose at a bound.
 
     Newton's method with Levenberg damping in (location, log scale, log df), from two starts.
@@ -187,9 +187,7 @@ def _student_t_slopes(
     return log_likelihood, gradient, np.array([[h_mm, h_ms, h_mn], [h_ms, h_ss, h_sn], [h_mn, h_sn, h_nn]])
 
 
-def _climb(
-    points: Array, weights: Array, df: float, location: float, scale: float, smallest_scale: float
-) -> tuple[float, float, float, float, bool]:
+def _climb(points: Array, weights: Array, df: float, location: float, scale: float, smallest_scale: float) -> Fitted:
     value, gradient, curvature = _student_t_slopes(points, weights, df, location, scale)
     damping = 0.0
     for _ in range(200):
@@ -227,9 +225,7 @@ def _climb(
     return df, location, scale, value, scale <= 1.001 * smallest_scale or df <= 1.001 * SMALLEST_DF
 
 
-def fit_gamma(
-    points: Array, weights: Array, mirrored: bool, end: float, reach: float, rows: float
-) -> tuple[float, float, float, float, bool]:
+def fit_gamma(points: Array, weights: Array, mirrored: bool, end: float, reach: float, rows: float) -> Fitted:
     """Shape, location, scale, mean log-likelihood, and whether the maximum lies on a bound (an exponential, a normal).
 
     The likelihood is profiled down to the location, at a distance q (in standard deviations) from the mean. A shape

@@ -48,7 +48,6 @@ class Relaxed(NamedTuple):
 class Candidates(NamedTuple):
     """The candidates of a node, groups end to end."""
 
-    entry: Ints  # in the arrays of the problem
     group: Ints
     first: Ints  # (K,) where each group begins
     gap: Floats  # prices, the error aside; inf where a limit window shuts one out
@@ -201,7 +200,7 @@ class Targets:
         gap = price(p, entry, group, self.weight, self.leans, node)
         if not (np.minimum.reduceat(gap, first) < np.inf).all():
             return None
-        return Candidates(entry, group, first, gap, p.cost[entry] / p.unit)
+        return Candidates(group, first, gap, p.cost[entry] / p.unit)
 
     def relax(self, node: Node, c: Candidates) -> Relaxed:
         """Maximise over nu the sum of each group's cheapest candidate."""
