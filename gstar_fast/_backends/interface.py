@@ -13,39 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from gstar_fast._base.arrays import Flags, Floats, Hashes, Ints, Values
+from gstar_fast._base.arrays import Flags, Hashes, Values
+from gstar_fast._base.arrays import Floats as Floats
+from gstar_fast._base.arrays import Ints as Ints
 
 if TYPE_CHECKING:
-    from gstar_fast._backends.numpy.cells import CellCopy
-    from gstar_fast._backends.numpy.decide import Core as DecideCore
-    from gstar_fast._backends.numpy.sketch import Core as SketchCore
+    from gstar_fast._backends.numpy import cells, decide, sketch
     from gstar_fast._base.thresholds import Thresholds
+
+    CellCopy: TypeAlias = cells.CellCopy
+    DecideCore: TypeAlias = decide.Core
+    SketchCore: TypeAlias = sketch.Core
 else:
     CellCopy = DecideCore = SketchCore = object  # for annotations, which need no other backend to be imported
-
-__all__ = [
-    "BOX_LIMIT",
-    "NODE_LIMIT",
-    "Arrays",
-    "CellCopy",
-    "Curve",
-    "DecideCore",
-    "Deciding",
-    "Densities",
-    "Descent",
-    "Evaluator",
-    "Fitted",
-    "Floats",
-    "Ints",
-    "Key",
-    "SketchCore",
-    "Sketching",
-    "SmoothProblem",
-    "Solver",
-    "Table",
-    "Watch",
-    "node_limit",
-]
 
 Watch: TypeAlias = Callable[[], object]  # called when the grid changed (level, or bins an octave), or the rows doubled
 Key: TypeAlias = int | str | bytes  # what identifies a row, for randomised thresholds
