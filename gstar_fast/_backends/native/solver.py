@@ -9,17 +9,6 @@ from gstar_fast._backends.common.choices import refuse_bands
 from gstar_fast._backends.interface import Arrays, Descent, Floats, Ints, SmoothProblem, Table
 from gstar_fast._base.arrays import Flags
 
-__all__ = [
-    "alternate",
-    "frontier",
-    "newton",
-    "solve_limits",
-    "solve_pair",
-    "solve_penalties",
-    "sweep",
-    "tabulate",
-]
-
 
 def _search(p: Arrays) -> _core.CountSearch | _core.ShareSearch:
     fields = p.start, p.cost, p.distance, p.rates, p.has, p.limit, p.ratio, p.penalty, p.unit, p.low, p.high, p.total

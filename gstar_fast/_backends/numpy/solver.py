@@ -24,21 +24,11 @@ from gstar_fast._backends.common.choices import (
     refuse_bands,
     within,
 )
-from gstar_fast._backends.common.descent import alternate, newton
+from gstar_fast._backends.common.descent import alternate as alternate
+from gstar_fast._backends.common.descent import newton as newton
 from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem, Table
-from gstar_fast._backends.numpy.targets import solve_penalties
+from gstar_fast._backends.numpy.targets import solve_penalties as solve_penalties
 from gstar_fast._base.arrays import Bools, Flags
-
-__all__ = [
-    "alternate",
-    "frontier",
-    "newton",
-    "solve_limits",
-    "solve_pair",
-    "solve_penalties",
-    "sweep",
-    "tabulate",
-]
 
 
 def tabulate(rows: Ints, price_fp: int, price_fn: int) -> Table:
