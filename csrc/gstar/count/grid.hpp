@@ -12,7 +12,6 @@
 #include <cstring>  // memcpy
 #include <limits>
 
-#include "gstar/base/simd/generic.hpp"
 #include "gstar/base/wide.hpp"
 
 namespace gstar {
@@ -65,7 +64,14 @@ struct rounded {
     int exponent;
 };
 
-inline double round24(double x) noexcept { return generic::doubles::round24(x); }
+/// Rounded to 24 significant bits, half to even.
+inline double round24(double x) noexcept {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &x, sizeof bits);
+    bits = (bits + 0x0FFFFFFFu + ((bits >> 29) & 1)) & ~std::uint64_t{0x1FFFFFFF};
+    std::memcpy(&x, &bits, sizeof bits);
+    return x;
+}
 
 /// Take apart a finite score that has 24 significant bits already.
 inline rounded take_apart(double x) noexcept {

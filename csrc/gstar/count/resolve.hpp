@@ -145,7 +145,6 @@ private:
     bool quick(std::size_t begin, std::size_t n, resolved_block& out) const {
 #if GSTAR_HAS_AVX2
         if (active_kernel() < kernel::avx2 || !rows_.labels) return false;
-        if (const auto columns = bytes(begin)) return quick_bytes(*columns, n, out);
         if (known_->small().size() > 8) return false;
         return with_type(
                    rows_.groups, begin,
@@ -181,25 +180,25 @@ private:
         }
     }
 
+    using eight = avx2::eight;
+
     /// Doubled slots of groups 0 to 7, all known, or false.
     template <class T>
     GSTAR_AVX2 bool few_groups(const T* groups, std::size_t n,
                                std::uint32_t* cells) const noexcept {
-        const __m256i table =
-            _mm256_load_si256(reinterpret_cast<const __m256i*>(known_->few()));
-        __m256i rest = _mm256_setzero_si256();
+        const auto table = (__m256i)eight::load(known_->few());
+        eight::numbers rest = {};
         std::size_t i = 0;
         for (; i + 8 <= n; i += 8) {
             prefetch(groups + i + block_rows);
-            __m256i group = simd::eight(groups + i, rest);
-            GSTAR_KEEP_READ(group);
-            const __m256i slot = _mm256_permutevar8x32_epi32(table, group);
-            rest = _mm256_or_si256(
-                rest, _mm256_andnot_si256(_mm256_set1_epi32(7), group));
-            rest = _mm256_or_si256(rest, _mm256_srli_epi32(slot, 31));
-            _mm256_storeu_si256(reinterpret_cast<__m256i*>(cells + i), slot);
+            const auto group = eight::load_once(groups + i, rest);
+            const auto slot =
+                (eight::numbers)_mm256_permutevar8x32_epi32(table, (__m256i)group);
+            rest |= (group & ~7u) | slot >> 31;
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(cells + i),
+                                (__m256i)slot);
         }
-        bool fine = _mm256_testz_si256(rest, rest) != 0;
+        bool fine = !eight::any(rest);
         for (; i < n; ++i) {
             const auto group = static_cast<std::uint64_t>(
                 *static_cast<const volatile T*>(groups + i));
@@ -214,18 +213,16 @@ private:
     template <class T>
     GSTAR_AVX2 bool few_labels(const T* labels, std::size_t n,
                                std::uint32_t* cells) const noexcept {
-        __m256i rest = _mm256_setzero_si256();
+        eight::numbers rest = {};
         std::size_t i = 0;
         for (; i + 8 <= n; i += 8) {
             prefetch(labels + i + block_rows);
-            __m256i label = simd::eight(labels + i, rest);
-            GSTAR_KEEP_READ(label);
-            rest = _mm256_or_si256(
-                rest, _mm256_andnot_si256(_mm256_set1_epi32(1), label));
-            auto* const to = reinterpret_cast<__m256i*>(cells + i);
-            _mm256_storeu_si256(to, _mm256_or_si256(_mm256_loadu_si256(to), label));
+            const auto label = eight::load_once(labels + i, rest);
+            rest |= label & ~1u;
+            _mm256_storeu_si256(reinterpret_cast<__m256i*>(cells + i),
+                                (__m256i)(eight::load(cells + i) | label));
         }
-        bool fine = _mm256_testz_si256(rest, rest) != 0;
+        bool fine = !eight::any(rest);
         for (; i < n; ++i) {
             const auto label = static_cast<std::uint64_t>(
                 *static_cast<const volatile T*>(labels + i));
@@ -233,51 +230,6 @@ private:
             cells[i] |= static_cast<std::uint32_t>(label & 1);
         }
         return fine;
-    }
-
-    /// Byte columns with groups 0 to 15, all known: one shuffle for 16 rows.
-    /// False if any row needs the long way; its values are then read again, and
-    /// nothing was used of the first reading.
-    GSTAR_AVX2 static bool quick_bytes(const byte_columns& from, std::size_t n,
-                                       resolved_block& out) noexcept {
-        const std::uint8_t* const labels = from.labels;
-        const std::uint8_t* const groups = from.groups;
-        const __m128i table =
-            _mm_loadu_si128(reinterpret_cast<const __m128i*>(from.slots));
-        // Of each byte: a label above 1, a group above 15, or no slot (255).
-        const __m128i label_rest = _mm_set1_epi8(static_cast<char>(0xFE));
-        const __m128i group_rest = _mm_set1_epi8(static_cast<char>(0xF0));
-        __m128i bad = _mm_setzero_si128();
-        std::size_t i = 0;
-        for (; i + 16 <= n; i += 16) {
-            prefetch(labels + i + block_rows);
-            prefetch(groups + i + block_rows);
-            __m128i label =
-                _mm_loadu_si128(reinterpret_cast<const __m128i*>(labels + i));
-            __m128i group =
-                _mm_loadu_si128(reinterpret_cast<const __m128i*>(groups + i));
-            GSTAR_KEEP_READ(label);
-            GSTAR_KEEP_READ(group);
-            const __m128i slot = _mm_shuffle_epi8(table, group);
-            bad = _mm_or_si128(bad, _mm_and_si128(label, label_rest));
-            bad = _mm_or_si128(bad, _mm_and_si128(group, group_rest));
-            bad = _mm_or_si128(bad, _mm_and_si128(slot, _mm_set1_epi8(1)));
-            const __m128i cell = _mm_or_si128(slot, label);
-            auto* to = reinterpret_cast<__m256i*>(out.cells + i);
-            _mm256_store_si256(to, _mm256_cvtepu8_epi32(cell));
-            _mm256_store_si256(to + 1,
-                               _mm256_cvtepu8_epi32(_mm_srli_si128(cell, 8)));
-        }
-        if (_mm_testz_si128(bad, bad) == 0) return false;
-        for (; i < n; ++i) {
-            const std::uint8_t label =
-                *static_cast<const volatile std::uint8_t*>(labels + i);
-            const std::uint8_t group =
-                *static_cast<const volatile std::uint8_t*>(groups + i);
-            if (label > 1 || group > 15 || from.slots[group] == 255) return false;
-            out.cells[i] = std::uint32_t{from.slots[group]} + label;
-        }
-        return true;
     }
 #endif
 

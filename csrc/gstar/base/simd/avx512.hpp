@@ -1,4 +1,4 @@
-// avx512.hpp - the primitives of kernels with AVX-512: sixteen float32 or eight float64.
+// avx512.hpp - the primitives of kernels with AVX-512: sixteen rows at a time.
 //
 // generic.hpp says what each one does. A mask is a register of bits.
 #pragma once
@@ -7,52 +7,66 @@
 
 #if GSTAR_HAS_AVX2
 #include <cstdint>
+#include <type_traits>  // conditional_t
 
-#include "gstar/base/simd/avx2.hpp"
+#include "gstar/base/simd/intrinsics.hpp"
 
 namespace gstar::avx512 {
 
-/// Sixteen whole numbers of 32 bits.
-struct numbers16 {
-    using numbers = __m512i;
+/// What does not depend on the width of scores.
+struct sixteen {
+    typedef std::uint32_t numbers __attribute__((vector_size(64)));
+    typedef std::int32_t signs __attribute__((vector_size(64)));
+    using mask = __mmask16;
+    static constexpr unsigned lanes = 16;
 
-    GSTAR_AVX512 static __m512i all_of(std::uint32_t v) noexcept {
-        return _mm512_set1_epi32(static_cast<int>(v));
-    }
-    GSTAR_AVX512 static __m512i least(__m512i a, __m512i b) noexcept {
-        return _mm512_min_epu32(a, b);
-    }
-};
-
-/// Decisions, for either width of score: 64 rows, of which sixteen at a time.
-struct decisions {
-    using groups = __m512i;
-    static constexpr unsigned group_lanes = 16;
-
-    GSTAR_AVX512 static __m512i no_groups() noexcept {
-        return _mm512_setzero_si512();
-    }
-    GSTAR_AVX512 static __m512i widened(const std::uint8_t* from) noexcept {
-        return _mm512_cvtepu8_epi32(
+    GSTAR_AVX512 static numbers load(const std::uint8_t* from) noexcept {
+        return (numbers)_mm512_cvtepu8_epi32(
             _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
     }
-    GSTAR_AVX512 static __m512i widened(const std::uint16_t* from) noexcept {
-        return _mm512_cvtepu16_epi32(
+    GSTAR_AVX512 static numbers load(const std::uint16_t* from) noexcept {
+        return (numbers)_mm512_cvtepu16_epi32(
             _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
     }
-    GSTAR_AVX512 static __m512i bits_of_both(__m512i a, __m512i b) noexcept {
-        return _mm512_or_si512(a, b);
+    GSTAR_AVX512 static numbers load(const std::uint32_t* from) noexcept {
+        return (numbers)_mm512_loadu_si512(from);
     }
-    GSTAR_AVX512 static bool reach(__m512i bits, unsigned width) noexcept {
-        const __m512i beyond = _mm512_set1_epi32(-static_cast<int>(width));
-        return _mm512_test_epi32_mask(bits, beyond) != 0;
+    GSTAR_AVX512 static void store(std::uint32_t* to, numbers v) noexcept {
+        _mm512_store_si512(to, (__m512i)v);
     }
+    GSTAR_AVX512 static numbers whole(std::int32_t v) noexcept {
+        return (numbers)_mm512_set1_epi32(v);
+    }
+    GSTAR_AVX512 static numbers least(numbers a, numbers b) noexcept {
+        return (numbers)_mm512_min_epu32((__m512i)a, (__m512i)b);
+    }
+    GSTAR_AVX512 static numbers clamp(numbers v, numbers lo, numbers hi) noexcept {
+        return (numbers)_mm512_min_epi32(_mm512_max_epi32((__m512i)v, (__m512i)lo),
+                                         (__m512i)hi);
+    }
+    GSTAR_AVX512 static numbers add_if_zero(numbers a, numbers b,
+                                            numbers c) noexcept {
+        return (numbers)_mm512_mask_add_epi32(
+            (__m512i)a, _mm512_testn_epi32_mask((__m512i)c, (__m512i)c), (__m512i)a,
+            (__m512i)b);
+    }
+    GSTAR_AVX512 static bool all_at_most(numbers v, numbers most) noexcept {
+        return _mm512_cmpgt_epu32_mask((__m512i)v, (__m512i)most) == 0;
+    }
+    static mask all_or_none(bool all) noexcept { return all ? 0xffff : 0; }
+    static bool any(mask m) noexcept { return m != 0; }
+    GSTAR_AVX512 static numbers keep(mask m, numbers a,
+                                     numbers otherwise) noexcept {
+        return (numbers)_mm512_mask_mov_epi32((__m512i)otherwise, m, (__m512i)a);
+    }
+    static unsigned others(mask m) noexcept { return m ^ 0xffffu; }
 
-    using answer = std::uint64_t;  ///< a bit for each row
     struct answers {
         static constexpr unsigned parts = 4;
         std::uint64_t bits = 0;
-        void put(unsigned j, std::uint64_t a) noexcept { bits |= a << (16 * j); }
+        void put(unsigned j, mask m) noexcept {
+            bits |= std::uint64_t{m} << 16 * j;
+        }
         GSTAR_AVX512 void store(std::uint8_t* to) const noexcept {
             _mm512_storeu_si512(to,
                                 _mm512_maskz_mov_epi8(bits, _mm512_set1_epi8(1)));
@@ -60,92 +74,153 @@ struct decisions {
     };
 };
 
-struct floats : numbers16, decisions {
+struct floats : sixteen {
     using score = float;
     using value = float;
     using values = __m512;
-    using mask = __mmask16;
-    static constexpr unsigned lanes = 16;
-    static constexpr unsigned one_register = 16;
-    static constexpr unsigned two_registers = 32;
-    using numbers16::all_of;
+    using held = __m512;
+    static constexpr unsigned table_size = 16;
+    static constexpr int exponent_bits = 8;
+    static constexpr int bias = 127;
 
-    GSTAR_AVX512 static __m512 read(const float* from) noexcept {
-        return _mm512_loadu_ps(from);
+    GSTAR_AVX512 static values read_once(const float* from) noexcept {
+        __m512 x = _mm512_loadu_ps(from);
+        GSTAR_KEEP_READ(x);
+        return x;
     }
-    GSTAR_AVX512 static __m512 gather(const float* from, __m512i at) noexcept {
-        return _mm512_i32gather_ps(at, from, 4);
+    GSTAR_AVX512 static void put(float* to, values x) noexcept {
+        _mm512_store_ps(to, x);
     }
-    GSTAR_AVX512 static __m512 pick(__m512 from, __m512i at) noexcept {
-        return _mm512_permutexvar_ps(at, from);
-    }
-    GSTAR_AVX512 static __m512 pick(__m512 low, __m512 high, __m512i at) noexcept {
-        return _mm512_permutex2var_ps(low, at, high);
-    }
-    GSTAR_AVX512 static __m512 all_of(float v) noexcept {
+    GSTAR_AVX512 static values all_of(float v) noexcept {
         return _mm512_set1_ps(v);
     }
+    GSTAR_AVX512 static values gather(const float* from, numbers at) noexcept {
+        return _mm512_i32gather_ps((__m512i)at, from, 4);
+    }
+    GSTAR_AVX512 static held hold(const float* from) noexcept {
+        return _mm512_loadu_ps(from);
+    }
+    GSTAR_AVX512 static values pick(held from, numbers at) noexcept {
+        return _mm512_permutexvar_ps((__m512i)at, from);
+    }
+    GSTAR_AVX512 static values pick(held low, held high, numbers at) noexcept {
+        return _mm512_permutex2var_ps(low, (__m512i)at, high);
+    }
 
-    GSTAR_AVX512 static mask at_least(__m512 a, __m512 b) noexcept {
+    GSTAR_AVX512 static mask at_least(values a, values b) noexcept {
         return _mm512_cmp_ps_mask(a, b, _CMP_GE_OQ);
     }
-    GSTAR_AVX512 static mask unordered(__m512 a, __m512 b) noexcept {
+    GSTAR_AVX512 static mask unordered(values a, values b) noexcept {
         return _mm512_cmp_ps_mask(a, b, _CMP_UNORD_Q);
     }
-    static mask none() noexcept { return 0; }
-    static mask either(mask a, mask b) noexcept { return static_cast<mask>(a | b); }
-    static bool any(mask m) noexcept { return m != 0; }
-
-    static answer answer_of(mask m) noexcept { return m; }
+    GSTAR_AVX512 static mask within(values x, values lo, values hi) noexcept {
+        return _mm512_mask_cmp_ps_mask(at_least(x, lo), x, hi, _CMP_LE_OQ);
+    }
+    GSTAR_AVX512 static mask outside(values x, values lo, values hi) noexcept {
+        return at_least(lo, x) | at_least(x, hi);
+    }
+    GSTAR_AVX512 static mask is_zero(values x) noexcept {
+        return _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_EQ_OQ);
+    }
+    GSTAR_AVX512 static numbers high(values x) noexcept { return (numbers)x; }
 };
 
-struct doubles : simd::numbers8, decisions {
+struct doubles : sixteen {
     using score = double;
     using value = double;
-    using values = __m512d;
-    using mask = __mmask8;
-    static constexpr unsigned lanes = 8;
-    static constexpr unsigned one_register = 8;
-    static constexpr unsigned two_registers = 16;
-    using simd::numbers8::all_of;
+    struct values {
+        __m512d low, high;
+    };
+    using held = __m512d;
+    static constexpr unsigned table_size = 8;
+    static constexpr int exponent_bits = 11;
+    static constexpr int bias = 1023;
 
-    GSTAR_AVX512 static __m512d read(const double* from) noexcept {
+    GSTAR_AVX512 static values read_once(const double* from) noexcept {
+        values x{_mm512_loadu_pd(from), _mm512_loadu_pd(from + 8)};
+        GSTAR_KEEP_READ(x.low);
+        GSTAR_KEEP_READ(x.high);
+        return x;
+    }
+    GSTAR_AVX512 static void put(double* to, const values& x) noexcept {
+        _mm512_store_pd(to, x.low);
+        _mm512_store_pd(to + 8, x.high);
+    }
+    GSTAR_AVX512 static values all_of(double v) noexcept {
+        return {_mm512_set1_pd(v), _mm512_set1_pd(v)};
+    }
+    GSTAR_AVX512 static values gather(const double* from, numbers at) noexcept {
+        const halves of(at);
+        return {_mm512_i32gather_pd(of.low, from, 8),
+                _mm512_i32gather_pd(of.high, from, 8)};
+    }
+    GSTAR_AVX512 static held hold(const double* from) noexcept {
         return _mm512_loadu_pd(from);
     }
-    GSTAR_AVX512 static __m512d gather(const double* from, __m256i at) noexcept {
-        return _mm512_i32gather_pd(at, from, 8);
+    GSTAR_AVX512 static values pick(held from, numbers at) noexcept {
+        const halves of(at);
+        return {_mm512_permutexvar_pd(_mm512_cvtepu32_epi64(of.low), from),
+                _mm512_permutexvar_pd(_mm512_cvtepu32_epi64(of.high), from)};
     }
-    GSTAR_AVX512 static __m512d pick(__m512d from, __m256i at) noexcept {
-        return _mm512_permutexvar_pd(_mm512_cvtepu32_epi64(at), from);
-    }
-    GSTAR_AVX512 static __m512d pick(__m512d low, __m512d high,
-                                     __m256i at) noexcept {
-        return _mm512_permutex2var_pd(low, _mm512_cvtepu32_epi64(at), high);
-    }
-    GSTAR_AVX512 static __m512d all_of(double v) noexcept {
-        return _mm512_set1_pd(v);
+    GSTAR_AVX512 static values pick(held low, held high, numbers at) noexcept {
+        const halves of(at);
+        return {_mm512_permutex2var_pd(low, _mm512_cvtepu32_epi64(of.low), high),
+                _mm512_permutex2var_pd(low, _mm512_cvtepu32_epi64(of.high), high)};
     }
 
-    GSTAR_AVX512 static mask at_least(__m512d a, __m512d b) noexcept {
-        return _mm512_cmp_pd_mask(a, b, _CMP_GE_OQ);
+    GSTAR_AVX512 static mask at_least(const values& a, const values& b) noexcept {
+        return joined(_mm512_cmp_pd_mask(a.low, b.low, _CMP_GE_OQ),
+                      _mm512_cmp_pd_mask(a.high, b.high, _CMP_GE_OQ));
     }
-    GSTAR_AVX512 static mask unordered(__m512d a, __m512d b) noexcept {
-        return _mm512_cmp_pd_mask(a, b, _CMP_UNORD_Q);
+    GSTAR_AVX512 static mask unordered(const values& a, const values& b) noexcept {
+        return _mm512_cmp_pd_mask(a.low, b.low, _CMP_UNORD_Q) |
+               _mm512_cmp_pd_mask(a.high, b.high, _CMP_UNORD_Q);
     }
-    static mask none() noexcept { return 0; }
-    static mask either(mask a, mask b) noexcept { return static_cast<mask>(a | b); }
-    static bool any(mask m) noexcept { return m != 0; }
+    GSTAR_AVX512 static mask within(const values& x, const values& lo,
+                                    const values& hi) noexcept {
+        return joined(in(x.low, lo.low, hi.low), in(x.high, lo.high, hi.high));
+    }
+    GSTAR_AVX512 static mask outside(const values& x, const values& lo,
+                                     const values& hi) noexcept {
+        return at_least(lo, x) | at_least(x, hi);
+    }
+    GSTAR_AVX512 static mask is_zero(const values& x) noexcept {
+        const __m512d zero = _mm512_setzero_pd();
+        return joined(_mm512_cmp_pd_mask(x.low, zero, _CMP_EQ_OQ),
+                      _mm512_cmp_pd_mask(x.high, zero, _CMP_EQ_OQ));
+    }
+    GSTAR_AVX512 static numbers high(const values& x) noexcept {
+        const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21,
+                                              23, 25, 27, 29, 31);
+        return (numbers)_mm512_permutex2var_epi32((__m512i)x.low, odd,
+                                                  (__m512i)x.high);
+    }
+    GSTAR_AVX512 static numbers low(const values& x) noexcept {
+        const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18,
+                                               20, 22, 24, 26, 28, 30);
+        return (numbers)_mm512_permutex2var_epi32((__m512i)x.low, even,
+                                                  (__m512i)x.high);
+    }
 
-    GSTAR_AVX512 static __m256i low_half(__m512i g) noexcept {
-        return _mm512_castsi512_si256(g);
+private:
+    struct halves {
+        __m256i low, high;
+        GSTAR_AVX512 explicit halves(numbers at) noexcept
+            : low(_mm512_castsi512_si256((__m512i)at)),
+              high(_mm512_extracti64x4_epi64((__m512i)at, 1)) {}
+    };
+    GSTAR_AVX512 static __mmask8 in(__m512d x, __m512d lo, __m512d hi) noexcept {
+        return _mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(x, lo, _CMP_GE_OQ), x, hi,
+                                       _CMP_LE_OQ);
     }
-    GSTAR_AVX512 static __m256i high_half(__m512i g) noexcept {
-        return _mm512_extracti64x4_epi64(g, 1);
-    }
-    static answer answer_of(mask low, mask high) noexcept {
-        return static_cast<answer>(low) | static_cast<answer>(high) << 8;
+    GSTAR_AVX512 static mask joined(__mmask8 low, __mmask8 high) noexcept {
+        return _mm512_kunpackb(high, low);
     }
 };
+
+/// The set for scores of this width.
+template <class Float>
+using rows_of = std::conditional_t<sizeof(Float) == 4, floats, doubles>;
 
 }  // namespace gstar::avx512
 

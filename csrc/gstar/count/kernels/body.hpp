@@ -19,12 +19,12 @@ struct cells_in_memory {
 /// From a register.
 template <class S>
 struct cells_in_register {
-    typename S::table values;
+    typename S::held values;
     GSTAR_TARGET cells_in_register(const typename S::value* v,
                                    std::uint32_t cells) noexcept
-        : values(padded(v, cells).values) {}
+        : values(S::hold(padded(v, cells).values)) {}
     GSTAR_TARGET typename S::values of(typename S::numbers cell) const noexcept {
-        return values.of(cell);
+        return S::pick(values, cell);
     }
 
 private:
@@ -35,6 +35,47 @@ private:
         room out = {};
         for (std::uint32_t c = 0; c < cells; ++c) out.values[c] = v[c];
         return out;
+    }
+};
+
+/// Of |x|, less one in the last place if x is negative: a bin has its lower edge and
+/// not its upper one, on either side of zero.
+template <class S>
+struct score_bits {
+    using numbers = typename S::numbers;
+    numbers sign;  ///< all ones if x is negative
+    numbers size;  ///< the first 32 bits: exponent, and some of the rest
+    numbers exponent;
+    numbers significand;  ///< the first 24 bits, of a score that is normal
+    numbers rest;         ///< the last 32 bits of a float64, ^ sign
+
+    GSTAR_TARGET explicit score_bits(const typename S::values& x) noexcept {
+        constexpr unsigned tail = 31 - S::exponent_bits;  // bits of `size`
+        constexpr std::uint32_t implied = 1u << tail;
+        const numbers high = S::high(x);
+        sign = (numbers)((typename S::signs)high >> 31);
+        size = high & 0x7fffffffu;
+        if constexpr (S::exponent_bits == 8) {
+            size += sign;
+            significand = (size & (implied - 1)) | implied;
+        } else {
+            const numbers low = S::low(x);
+            size = S::add_if_zero(size, sign, low);
+            rest = low + sign;
+            significand = ((size & (implied - 1)) | implied) << 3 | rest >> 29;
+            rest ^= sign;
+        }
+        exponent = size >> tail;
+    }
+
+    /// How far round24(x) is from the lower edge of its bin, which is `width` bits
+    /// wide: the score cut to 24 bits, and one more if it is rounded up (half to
+    /// even).
+    GSTAR_TARGET numbers offset(numbers width) const noexcept {
+        const numbers cut = (significand ^ sign) & ~(~numbers{} << width);
+        if constexpr (S::exponent_bits == 8) return cut;
+        const numbers up = (rest & 0x1fffffffu) + 0x0fffffffu + (rest >> 29 & 1u);
+        return cut + (up >> 29);
     }
 };
 
@@ -79,15 +120,16 @@ public:
           per_(S::whole(to.per)),
           bins_log2_(S::whole(bit_length(to.bins) - 1)),
           // Numbers are progress from octave 0 of the score's type.
-          first_(sides(to.shift_above - before(to), to.shift_below + before(to))),
+          first_(
+              sides::of(to.shift_above - before(to), to.shift_below + before(to))),
           zero_(S::whole(to.shift_zero)),
           spare_(S::whole(static_cast<std::int32_t>(to.spare))) {
         if constexpr (S::lanes > 1) {
             const inner_range<value> inner(to);
             inner_lo_ = S::all_of(inner.lo);
             inner_hi_ = S::all_of(inner.hi);
-            least_ = sides(inner.least[0], inner.least[1]);
-            span_ = sides(inner.span[0], inner.span[1]);
+            least_ = sides::of(inner.least[0], inner.least[1]);
+            span_ = sides::of(inner.span[0], inner.span[1]);
         }
     }
 
@@ -101,43 +143,51 @@ public:
                             numbers cell) const noexcept {
         if constexpr (S::lanes == 1) {
             if (S::others(fine(x, cell)) != 0) return {spare_, 0, 1};
-            if (S::is_zero(x)) return {S::left(cell, bins_log2_) + zero_, 0, 0};
+            if (S::any(S::is_zero(x))) return {(cell << bins_log2_) + zero_, 0, 0};
         }
-        const auto b = S::bits_of(x);
+        const score_bits<S> b(x);
         // All three parts of the grid are one formula: only the clamp differs.
-        const auto octave = S::clamp(b.exponent, lowest_, highest_);
-        const auto width = S::subtract(S::add(octave, ulps_), b.exponent);
-        const auto number = S::differ(
-            S::add(S::right(b.significand, width), S::left(octave, per_)), b.sign);
-        const auto words = S::left(cell, bins_log2_);
-        const auto place =
-            S::add(words, S::add(number, S::by_sign(b.sign, first_)));
-        const auto offset = S::offset(b, width);
+        const numbers octave = S::clamp(b.exponent, lowest_, highest_);
+        const numbers width = octave + ulps_ - b.exponent;
+        const numbers number =
+            ((b.significand >> width) + (octave << per_)) ^ b.sign;
+        const numbers words = cell << bins_log2_;
+        const numbers place = words + (number + first_.at(b.sign));
+        const numbers offset = b.offset(width);
         if constexpr (S::lanes == 1) {
             return {place, offset, 0};
         } else {
-            if (S::all_at_most(S::subtract(b.size, S::by_sign(b.sign, least_)),
-                               S::by_sign(b.sign, span_)) &&
-                S::all_within(x, inner_lo_, inner_hi_))
+            // All of a float32 is in `size`.
+            if (S::all_at_most(b.size - least_.at(b.sign), span_.at(b.sign)) &&
+                (S::exponent_bits == 8 ||
+                 S::others(S::within(x, inner_lo_, inner_hi_)) == 0))
                 return {place, offset, 0};
             const auto zero = S::is_zero(x);
             const auto counts = fine(x, cell);
-            const auto found = S::keep(zero, S::add(words, zero_), place);
+            const numbers found = S::keep(zero, words + zero_, place);
             return {S::keep(counts, found, spare_),
                     S::keep(zero, S::whole(0), offset), S::others(counts)};
         }
     }
 
 private:
+    /// One number for each side of zero: that above, and where the other differs.
+    struct sides {
+        numbers positive, change;
+        GSTAR_TARGET static sides of(std::int32_t above,
+                                     std::int32_t below) noexcept {
+            return {S::whole(above), S::whole(above ^ below)};
+        }
+        GSTAR_TARGET numbers at(numbers sign) const noexcept {
+            return positive ^ (sign & change);
+        }
+    };
+
     GSTAR_TARGET typename S::mask fine(const typename S::values& x,
                                        numbers cell) const noexcept {
-        return S::and_either(S::within(x, lo_.of(cell), hi_.of(cell)),
-                             S::outside(x, below_, above_), S::is_zero(x),
-                             zero_counts_);
-    }
-    GSTAR_TARGET static typename S::sides sides(std::int32_t positive,
-                                                std::int32_t negative) noexcept {
-        return {S::whole(positive), S::whole(positive ^ negative)};
+        return (typename S::mask)(
+            S::within(x, lo_.of(cell), hi_.of(cell)) &
+            (S::outside(x, below_, above_) | (S::is_zero(x) & zero_counts_)));
     }
     static std::int32_t before(const count_target& to) noexcept {
         return (to.lowest + S::bias) * (1 << to.per);
@@ -153,13 +203,13 @@ private:
     numbers ulps_;
     numbers per_;
     numbers bins_log2_;
-    typename S::sides first_;
+    sides first_;
     numbers zero_;
     numbers spare_;
     typename S::values inner_lo_;
     typename S::values inner_hi_;
-    typename S::sides least_;
-    typename S::sides span_;
+    sides least_;
+    sides span_;
 };
 
 /// Count up to `n` rows, 64 at a time where rows go through the ring. Stops before
@@ -172,7 +222,7 @@ GSTAR_TARGET progress count_steps(const count_target& to,
                                   std::size_t most) noexcept {
     constexpr std::size_t step = S::lanes == 1 ? Cells::rows : byte_rows;
     constexpr std::size_t part = S::lanes == 1 ? 1 : ring_rows;
-    const placer<S, Extremes> places(to);
+    placer<S, Extremes> places(to);
     std::uint64_t* const words = to.words;
     ring waiting;
     if constexpr (S::lanes > 1) waiting.clear(to.spare);

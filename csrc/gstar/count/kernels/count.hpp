@@ -9,10 +9,11 @@
 #include <limits>
 #include <type_traits>  // conditional_t
 
+#include "gstar/base/simd/avx2.hpp"
+#include "gstar/base/simd/avx512.hpp"
 #include "gstar/base/simd/dispatch.hpp"
-#include "gstar/count/kernels/avx2.hpp"
-#include "gstar/count/kernels/avx512.hpp"
-#include "gstar/count/kernels/generic.hpp"
+#include "gstar/base/simd/generic.hpp"
+#include "gstar/count/kernels/byte_cells.hpp"
 #include "gstar/count/kernels/ring.hpp"
 #include "gstar/count/packed.hpp"
 
@@ -122,8 +123,11 @@ inline unsigned lowest_bit(unsigned bits) noexcept {
 
 #define GSTAR_TARGET
 namespace generic {
+/// Scores of either width are counted as float64.
+template <class Float>
+using rows_of = lane<Float, double>;
 #include "gstar/count/kernels/body.hpp"
-}
+}  // namespace generic
 #undef GSTAR_TARGET
 
 #if GSTAR_HAS_AVX2

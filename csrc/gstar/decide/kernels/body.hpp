@@ -9,10 +9,10 @@
 /// larger numbers are noticed beside it, and the block is left to `in_memory`.
 template <class S>
 struct in_one {
-    static constexpr unsigned width = S::one_register;
-    typename S::values low;
+    static constexpr unsigned width = S::table_size;
+    typename S::held low;
     GSTAR_TARGET explicit in_one(const typename S::value* v) noexcept
-        : low(S::read(v)) {}
+        : low(S::hold(v)) {}
     GSTAR_TARGET typename S::values of(typename S::numbers group) const noexcept {
         return S::pick(low, group);
     }
@@ -21,11 +21,11 @@ struct in_one {
 /// In two.
 template <class S>
 struct in_two {
-    static constexpr unsigned width = S::two_registers;
-    typename S::values low;
-    typename S::values high;
+    static constexpr unsigned width = 2 * S::table_size;
+    typename S::held low;
+    typename S::held high;
     GSTAR_TARGET explicit in_two(const typename S::value* v) noexcept
-        : low(S::read(v)), high(S::read(v + S::lanes)) {}
+        : low(S::hold(v)), high(S::hold(v + S::table_size)) {}
     GSTAR_TARGET typename S::values of(typename S::numbers group) const noexcept {
         return S::pick(low, high, group);
     }
@@ -38,33 +38,11 @@ struct in_memory {
     const typename S::value* values;
     typename S::numbers size;
     GSTAR_TARGET in_memory(const typename S::value* v, std::uint32_t n) noexcept
-        : values(v), size(S::all_of(n)) {}
+        : values(v), size(S::whole(static_cast<std::int32_t>(n))) {}
     GSTAR_TARGET typename S::values of(typename S::numbers group) const noexcept {
         return S::gather(values, S::least(group, size));
     }
 };
-
-/// Which of the rows whose groups are in a register are accepted; `odd` learns of
-/// scores and thresholds that are NaN.
-template <class S, class Table>
-GSTAR_TARGET inline typename S::answer accept(const typename S::score* scores,
-                                              typename S::groups groups,
-                                              const Table& table,
-                                              typename S::mask& odd) noexcept {
-    if constexpr (S::lanes == S::group_lanes) {
-        const auto s = S::read(scores);
-        const auto t = table.of(groups);
-        odd = S::either(odd, S::unordered(s, t));
-        return S::answer_of(S::at_least(s, t));
-    } else {
-        const auto s0 = S::read(scores);
-        const auto s1 = S::read(scores + S::lanes);
-        const auto t0 = table.of(S::low_half(groups));
-        const auto t1 = table.of(S::high_half(groups));
-        odd = S::either(odd, S::either(S::unordered(s0, t0), S::unordered(s1, t1)));
-        return S::answer_of(S::at_least(s0, t0), S::at_least(s1, t1));
-    }
-}
 
 /// Decide as many rows as fill registers, `done` of them. False if a row needs a
 /// closer look.
@@ -73,23 +51,25 @@ GSTAR_TARGET bool run(const typename S::score* scores, const Index* groups,
                       std::size_t n, const Table& table, std::uint8_t* out,
                       std::size_t& done) noexcept {
     constexpr unsigned parts = S::answers::parts;
-    constexpr unsigned rows = parts * S::group_lanes;
-    auto all = S::no_groups();
-    auto odd = S::none();
+    constexpr unsigned rows = parts * S::lanes;
+    typename S::numbers all = S::whole(0);
+    typename S::mask odd{};  // scores and thresholds that are NaN
     std::size_t i = 0;
     for (; i + rows <= n; i += rows) {
         typename S::answers accepted;
         for (unsigned j = 0; j < parts; ++j) {
-            const auto g = S::widened(groups + i + S::group_lanes * j);
-            all = S::bits_of_both(all, g);
-            accepted.put(j,
-                         accept<S>(scores + i + S::group_lanes * j, g, table, odd));
+            const auto group = S::load(groups + i + S::lanes * j);
+            const auto score = S::read_once(scores + i + S::lanes * j);
+            const auto threshold = table.of(group);
+            all |= group;
+            odd = (typename S::mask)(odd | S::unordered(score, threshold));
+            accepted.put(j, S::at_least(score, threshold));
         }
         accepted.store(out + i);
     }
     done = i;
-    if constexpr (Table::width != 0)
-        if (S::reach(all, Table::width)) return false;
+    if constexpr (Table::width != 0)  // a power of two
+        if (!S::all_at_most(all, S::whole(Table::width - 1))) return false;
     return !S::any(odd);
 }
 
@@ -101,12 +81,12 @@ GSTAR_TARGET bool decide(const typename S::score* scores, const Index* groups,
                          std::uint8_t* out) noexcept {
     std::size_t done = 0;
     bool usual = false;
-    if constexpr (S::one_register != 0)
-        if (table.used <= S::one_register)
+    if constexpr (S::table_size != 0) {
+        if (table.used <= S::table_size)
             usual = run<S>(scores, groups, n, in_one<S>(table.values), out, done);
-    if constexpr (S::two_registers != 0)
-        if (table.used > S::one_register && table.used <= S::two_registers)
+        else if (table.used <= 2 * S::table_size)
             usual = run<S>(scores, groups, n, in_two<S>(table.values), out, done);
+    }
     if (!usual)
         usual = run<S>(scores, groups, n, in_memory<S>(table.values, table.size),
                        out, done);

@@ -4,7 +4,6 @@
 #include <cmath>    // isnan
 #include <cstddef>  // size_t
 #include <cstdint>
-#include <type_traits>  // conditional_t
 
 #include "gstar/base/simd/avx2.hpp"
 #include "gstar/base/simd/avx512.hpp"
@@ -51,10 +50,6 @@ bool decide_generic(const Float* scores, const Index* groups, std::size_t n,
 
 // ---- the choice -------------------------------------------------------------
 
-/// The set of primitives for scores of this width.
-template <class Float, class Floats, class Doubles>
-using lanes_of = std::conditional_t<sizeof(Float) == 4, Floats, Doubles>;
-
 /// `out[i] = scores[i] >= threshold of groups[i]`.
 ///
 /// False if a score or a threshold was NaN: such a row has the answer 0. Unless
@@ -68,11 +63,10 @@ bool decide_rows(const Float* scores, const Index* groups, std::size_t n,
     if (n >= 32) {
         const kernel k = active_kernel();
         if (k == kernel::avx512)
-            return avx512::decide<lanes_of<Float, avx512::floats, avx512::doubles>>(
-                scores, groups, n, v, out);
+            return avx512::decide<avx512::rows_of<Float>>(scores, groups, n, v,
+                                                          out);
         if (k == kernel::avx2)
-            return avx2::decide<lanes_of<Float, avx2::floats, avx2::doubles>>(
-                scores, groups, n, v, out);
+            return avx2::decide<avx2::rows_of<Float>>(scores, groups, n, v, out);
     }
 #endif
     return decide_generic(scores, groups, n, v, out);

@@ -1,0 +1,68 @@
+// byte_cells.hpp - cells of 64 rows from bytes: one shuffle of a table of sixteen.
+#pragma once
+
+#include <cstdint>
+
+#include "gstar/base/simd/dispatch.hpp"
+#include "gstar/base/simd/intrinsics.hpp"
+
+namespace gstar {
+
+namespace generic {
+
+/// Cells of 64 rows, each read once; false if a label is above 1, or a group above 15
+/// or without a slot.
+inline bool cells_of_bytes(const std::uint8_t* labels, const std::uint8_t* groups,
+                           const std::uint8_t* slots,
+                           std::uint8_t* cells) noexcept {
+    unsigned bad = 0;
+    for (int i = 0; i < 64; ++i) {
+        const unsigned label =
+            *static_cast<const volatile std::uint8_t*>(labels + i);
+        const unsigned group =
+            *static_cast<const volatile std::uint8_t*>(groups + i);
+        const unsigned slot = slots[group & 15];
+        bad |= (label & 0xFE) | (group & 0xF0) | (slot & 1);
+        cells[i] = static_cast<std::uint8_t>(slot | label);
+    }
+    return bad == 0;
+}
+
+}  // namespace generic
+
+#if GSTAR_HAS_AVX2
+namespace avx2 {
+
+GSTAR_AVX2 inline bool cells_of_bytes(const std::uint8_t* labels,
+                                      const std::uint8_t* groups,
+                                      const std::uint8_t* table,
+                                      std::uint8_t* cells) noexcept {
+    const __m256i slots = _mm256_broadcastsi128_si256(
+        _mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
+    __m256i bad = _mm256_setzero_si256();
+    for (int i = 0; i < 64; i += 32) {
+        __m256i label =
+            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(labels + i));
+        __m256i group =
+            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(groups + i));
+        GSTAR_KEEP_READ(label);
+        GSTAR_KEEP_READ(group);
+        const __m256i slot = _mm256_shuffle_epi8(slots, group);
+        // Of each byte: a label above 1, a group above 15, or no slot (255).
+        bad = _mm256_or_si256(bad, _mm256_and_si256(label, _mm256_set1_epi8(-2)));
+        bad = _mm256_or_si256(bad, _mm256_and_si256(group, _mm256_set1_epi8(-16)));
+        bad = _mm256_or_si256(bad, _mm256_and_si256(slot, _mm256_set1_epi8(1)));
+        _mm256_store_si256(reinterpret_cast<__m256i*>(cells + i),
+                           _mm256_or_si256(slot, label));
+    }
+    return _mm256_testz_si256(bad, bad) != 0;
+}
+
+}  // namespace avx2
+
+namespace avx512 {
+using avx2::cells_of_bytes;
+}
+#endif
+
+}  // namespace gstar
