@@ -63,10 +63,7 @@ public:
 
     /// Count rows: all of them, or none and an exception.
     void update(const rows& r, bool skip_nan = false, unsigned threads = 1) {
-        if (is_small(r)) {
-            update_small(r, skip_nan);
-            return;
-        }
+        if (is_small(r)) return update_small(r, skip_nan);
         job j = prepare(r, skip_nan, threads);
         for (run(j); !commit(j); run(j)) j = prepare(r, skip_nan, threads);
     }
@@ -107,7 +104,8 @@ public:
         const row_loads loads = read_loads(j.r);
         in_parts(j.r.n, j.parts.size(),
                  [&](std::size_t i, std::size_t begin, std::size_t end) {
-                     count_part(j, begin, end, loads, j.parts[i]);
+                     detail::count_part(j, begin, end, loads, memory_limit_,
+                                        j.parts[i]);
                  });
     }
 
@@ -123,23 +121,18 @@ public:
         return true;
     }
 
-    /// Count one row of a group by its name, learned if need be.
-    void update_one(double score, unsigned label, const name& group) {
-        update_one(score, label, group, row_weight());
-    }
-
-    /// The same for `repeats` rows of a weight.
+    /// Count `repeats` rows of a weight and of a group by its name, learned if need
+    /// be.
     void update_one(double score, unsigned label, const name& group, double weight,
                     std::uint64_t repeats = 1) {
         update_one(score, label, group,
                    row_weight{repeats, detail::parts_of_weight(weight, -1)});
     }
+    /// The same, by default for one row of weight 1.
     void update_one(double score, unsigned label, const name& group,
-                    const row_weight& row) {
+                    const row_weight& row = {}) {
         const std::lock_guard<std::mutex> lock(guard_);
-        if (std::isnan(score)) refuse_nan(-1);
-        if (std::fabs(score) > greatest_score() && !std::isinf(score))
-            refuse_huge(score, -1);
+        check_score(score, -1);
         const std::uint32_t slot = groups_.slot_of(group);
         if (slot != group_table::none) {
             count_one(score, label, slot, row);
@@ -153,42 +146,27 @@ public:
         groups_.commit(std::move(more));
     }
 
-    /// Count one row of the group in `slot`; label 2 is "not known". Not guarded:
-    /// a lock would cost as much as the counting (see "reading" below).
-    void count_one(double score, unsigned label, std::uint32_t slot) {
-        check_one_more();
+    /// Count one row, or some of a weight, of the group in `slot`; label 2 is "not
+    /// known". Not guarded: a lock would cost as much as the counting (see "reading"
+    /// below).
+    void count_one(double score, unsigned label, std::uint32_t slot,
+                   const row_weight& row = {}) {
         const bool plain = label < 2;
-        if (!plain) counts_.resize(n_groups(), true);
         plane& to = plain ? counts_.labelled : counts_.unlabelled;
         const std::uint32_t cell = plain ? 2 * slot + label : slot;
-        if (counts_.weighted()) {
-            const row_load once{1, one_weight};
-            counts_.need_any_rows(to);
-            counts_.count(to, &score, &cell, 1, &once, false, -1);
-        } else {
+        if (row.rows == 1 && row.parts == one_weight && !weighted()) {
+            check_sum(total(), 1);
+            if (!plain) counts_.resize(n_groups(), true);
             counts_.count_one(to, score, cell);
-        }
-    }
-
-    /// The same for rows of a weight.
-    void count_one(double score, unsigned label, std::uint32_t slot,
-                   const row_weight& row) {
-        if (row.rows == 1 && row.parts == one_weight) {
-            count_one(score, label, slot);
             return;
         }
-        if (std::isnan(score)) refuse_nan(-1);
-        if (std::fabs(score) > greatest_score() && !std::isinf(score))
-            refuse_huge(score, -1);
+        check_score(score, -1);
         const bool in_parts = weighted() || row.parts != one_weight;
         const row_load load = load_of(row, in_parts);
         if (load.total() == 0) return;
         check_sum(counts_.total_in(in_parts), load.total());
         check_room_for(n_groups(), row);
-        const bool plain = label < 2;
         if (!plain) counts_.resize(n_groups(), true);
-        plane& to = plain ? counts_.labelled : counts_.unlabelled;
-        const std::uint32_t cell = plain ? 2 * slot + label : slot;
         counts_.need_any_rows(to, in_parts);
         if (in_parts) counts_.make_weighted();
         counts_.count(to, &score, &cell, 1, &load, false, -1);
@@ -272,18 +250,12 @@ public:
         sections_ = std::move(all);
     }
 
-    /// Refuse more groups than there is room for.
+    /// Throw if there is no room for so many groups.
     void check_room(std::size_t groups) const {
         check_room(groups, bins(), weighted());
     }
     void check_room(std::size_t groups, std::uint32_t bins, bool weighted) const {
-        if (groups > most_groups) refuse_groups(groups, most_groups);
-        const double need = memory_for(groups, bins, weighted);
-        // Kernels number the places of bins with 32 bits.
-        const double most =
-            std::min(static_cast<double>(memory_limit_), 64 * 1073741824.0);
-        if (need > most)
-            refuse_memory(groups, bins, weighted, static_cast<std::uint64_t>(most));
+        check_memory(groups, bins, weighted, memory_limit_);
     }
 
     /// What a sketch that is being read from bytes consists of.
@@ -328,29 +300,30 @@ private:
     }
 
     void check_mergeable(const sketch& other) const {
-        if (bins() != other.bins())
-            refuse({"different_bins", "bins", -1, std::uint64_t{other.bins()},
-                    std::uint64_t{bins()}});
-        if (fixed() != other.fixed() || (fixed() && at() != other.at()))
-            refuse({"different_range", "range", -1, other.range(), range()});
+        check_window(other.at(), other.fixed());
         groups_.check(other.groups_);
         check_room(groups_.size() + groups_.missing(other.groups_.names()).size(),
                    bins(), weighted() || other.weighted());
     }
 
-    refused_value range() const {
-        if (!fixed()) return {};
-        return std::vector<double>{at().edge(0), at().edge(bins())};
+    /// Throw if rows in another window cannot be added to ours.
+    void check_window(const window& theirs, bool theirs_fixed) const {
+        if (bins() != theirs.bins())
+            refuse({"different_bins", "bins", -1, std::uint64_t{theirs.bins()},
+                    std::uint64_t{bins()}});
+        const auto range = [](const window& w, bool is_fixed) -> refused_value {
+            if (!is_fixed) return {};
+            return std::vector<double>{w.edge(0), w.edge(w.bins())};
+        };
+        if (fixed() != theirs_fixed || (fixed() && at() != theirs))
+            refuse({"different_range", "range", -1, range(theirs, theirs_fixed),
+                    range(at(), fixed())});
     }
 
     static void check_sum(std::int64_t rows, std::uint64_t more) {
         const auto most =
             static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
         if (more > most - static_cast<std::uint64_t>(rows)) refuse_overflow();
-    }
-
-    void check_one_more() const {
-        check_sum(total(), counts_.weighted() ? one_weight : 1);
     }
 
     /// Throw if the weight of a row takes more memory than the limit.
@@ -417,23 +390,6 @@ private:
         }
         counts_.merge(all);
         groups_.commit(std::move(groups));
-    }
-
-    void count_part(const job& j, std::size_t begin, std::size_t end,
-                    const row_loads& loads, batch& out) const {
-        resolver cells(j.r, j.known, j.n_known, j.given ? &j.given_text : nullptr);
-        if (loads.in_parts) out.counts.make_weighted();
-        const row_load* of = loads.of.empty() ? nullptr : loads.of.data();
-        const auto room = [&](std::size_t groups) {
-            check_room(groups, out.counts.at().bins(), loads.in_parts);
-        };
-        if (j.r.scores.type == dtype::f32)
-            detail::count_blocks<float>(j.r, begin, end, cells, of, j.skip_nan,
-                                        out.counts, room);
-        else
-            detail::count_blocks<double>(j.r, begin, end, cells, of, j.skip_nan,
-                                         out.counts, room);
-        out.learned = detail::names_of(j.r, cells.learned());
     }
 
     /// A small batch is read and checked whole before anything is counted.

@@ -7,7 +7,6 @@
 #include <algorithm>  // find
 #include <cstddef>    // size_t
 #include <cstdint>
-#include <limits>
 #include <memory>  // unique_ptr
 #include <mutex>
 #include <utility>  // move
@@ -317,11 +316,7 @@ private:
     /// Add the rows of bytes to a sketch that is not empty: first all that may be
     /// refused, then all that changes.
     static void add(sketch& s, const stored_sketch& from) {
-        if (s.bins() != from.at().bins())
-            refuse({"different_bins", "bins", -1, std::uint64_t{from.at().bins()},
-                    std::uint64_t{s.bins()}});
-        if (s.fixed() != from.fixed() || (s.fixed() && s.at() != from.at()))
-            refuse({"different_range", "range", -1, range_of(from), s.range()});
+        s.check_window(from.at(), from.fixed());
         const bool learned = !s.groups_.given() && !from.given();
         const group_table theirs = learned ? group_table() : groups_of(from);
         s.groups_.check(theirs);
@@ -332,7 +327,8 @@ private:
         if (!known || parts != s.weighted())
             s.check_room(s.n_groups() + s.groups_.missing(from.names()).size(),
                          s.bins(), parts);
-        const std::int64_t total = total_in(from, parts);
+        const std::int64_t total =
+            parts && !from.weighted() ? in_parts_of(from.total()) : from.total();
         sketch::check_sum(s.counts_.total_in(parts),
                           static_cast<std::uint64_t>(total));
         sketch::check_sum(s.skipped(), static_cast<std::uint64_t>(from.skipped()));
@@ -361,20 +357,6 @@ private:
         std::vector<std::uint32_t> out;
         for (const name& n : from.names()) out.push_back(s.groups_.slot_of(n));
         return out;
-    }
-
-    static std::int64_t total_in(const stored_sketch& from, bool parts) {
-        if (from.weighted() || !parts) return from.total();
-        if (from.total() >
-            (std::numeric_limits<std::int64_t>::max() >> weight_bits))
-            refuse_overflow();
-        return from.total() << weight_bits;
-    }
-
-    static refused_value range_of(const stored_sketch& from) {
-        if (!from.fixed()) return {};
-        return std::vector<double>{from.at().edge(0),
-                                   from.at().edge(from.at().bins())};
     }
 };
 

@@ -97,6 +97,13 @@ inline std::vector<std::uint64_t> read_parts(const column& c, std::size_t n) {
 
 }  // namespace detail
 
+/// Rows of weight 1 as parts of a weight.
+inline std::int64_t in_parts_of(std::int64_t rows) {
+    if (rows > static_cast<std::int64_t>(detail::most_total >> weight_bits))
+        refuse_overflow();
+    return rows << weight_bits;
+}
+
 /// What rows count, in parts of a weight or as rows. Rows of weight 0 are ignored.
 inline row_load load_of(const row_weight& row, bool in_parts) {
     const row_load out{row.parts == 0 ? 0 : row.rows, in_parts ? row.parts : 1};

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>  // fill, min
-#include <cmath>      // fabs, isinf, isnan
+#include <cmath>      // fabs
 #include <cstddef>    // size_t
 #include <cstdint>
 #include <limits>
@@ -38,13 +38,18 @@ struct counting_job {
     std::vector<batch> parts;
 };
 
-/// Bytes that the counts of this many groups take.
-inline double memory_for(std::uint64_t groups, std::uint64_t bins,
-                         bool weighted) noexcept {
+/// Throw if the counts of this many groups take more memory than `limit`.
+inline void check_memory(std::uint64_t groups, std::uint64_t bins, bool weighted,
+                         std::uint64_t limit) {
+    if (groups > most_groups) refuse_groups(groups, most_groups);
     // Counts and sums of two cells' bins, squared weights where there are
     // weights, and the wide sums beside them.
-    return static_cast<double>(groups) *
-           (static_cast<double>(bins) * (weighted ? 96 : 64) + 4096);
+    const double need = static_cast<double>(groups) *
+                        (static_cast<double>(bins) * (weighted ? 96 : 64) + 4096);
+    // Kernels number the places of bins with 32 bits.
+    const double most = std::min(static_cast<double>(limit), 64 * 1073741824.0);
+    if (need > most)
+        refuse_memory(groups, bins, weighted, static_cast<std::uint64_t>(most));
 }
 
 namespace detail {
@@ -139,6 +144,25 @@ void count_blocks(const rows& r, std::size_t begin, std::size_t end,
     }
 }
 
+/// Count some rows of a job; reads nothing that an update may change.
+inline void count_part(const counting_job& j, std::size_t begin, std::size_t end,
+                       const row_loads& loads, std::uint64_t memory_limit,
+                       batch& out) {
+    resolver cells(j.r, j.known, j.n_known, j.given ? &j.given_text : nullptr);
+    if (loads.in_parts) out.counts.make_weighted();
+    const row_load* of = loads.of.empty() ? nullptr : loads.of.data();
+    const auto room = [&](std::size_t groups) {
+        check_memory(groups, out.counts.at().bins(), loads.in_parts, memory_limit);
+    };
+    if (j.r.scores.type == dtype::f32)
+        count_blocks<float>(j.r, begin, end, cells, of, j.skip_nan, out.counts,
+                            room);
+    else
+        count_blocks<double>(j.r, begin, end, cells, of, j.skip_nan, out.counts,
+                             room);
+    out.learned = names_of(j.r, cells.learned());
+}
+
 /// Reject scores that cannot be counted; the sizes of the others, zero and NaN aside.
 template <class Float>
 sizes check_scores(const std::vector<Float>& scores, bool skip_nan) {
@@ -168,13 +192,9 @@ sizes check_scores(const std::vector<Float>& scores, bool skip_nan) {
         usual = usual && odd[lane] == 0;
     }
     if (usual) return out;
-    const double greatest = greatest_score();
-    for (i = 0; i < scores.size(); ++i) {
-        const auto x = static_cast<double>(scores[i]);
-        const auto row = static_cast<std::int64_t>(i);
-        if (std::isnan(x) && !skip_nan) refuse_nan(row);
-        if (std::fabs(x) > greatest && !std::isinf(x)) refuse_huge(x, row);
-    }
+    for (i = 0; i < scores.size(); ++i)
+        check_score(static_cast<double>(scores[i]), static_cast<std::int64_t>(i),
+                    skip_nan);
     return out;
 }
 

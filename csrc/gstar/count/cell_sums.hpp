@@ -6,6 +6,7 @@
 #include <bitset>
 #include <cstddef>  // size_t
 #include <cstdint>
+#include <cstdlib>  // abs
 
 #include "gstar/base/wide.hpp"
 #include "gstar/count/grid.hpp"
@@ -35,6 +36,27 @@ struct zero_sums {
     zero_sum& operator[](std::int64_t k) noexcept { return of[k + 1]; }
     const zero_sum& operator[](std::int64_t k) const noexcept { return of[k + 1]; }
 };
+
+/// Add a score, `times` over, to the sum of a bin that touches zero.
+inline void add_score(zero_sum& to, const rounded& score,
+                      std::uint64_t times) noexcept {
+    to.add_product(static_cast<std::uint64_t>(std::abs(score.mantissa)), times,
+                   static_cast<unsigned>(score.exponent + zero_unit),
+                   score.mantissa < 0);
+}
+
+/// Add the offset of a score, `times` over, to the sum of another bin k.
+inline void add_offset(bin_sum& to, const grid& on, std::int64_t k,
+                       const rounded& score, std::uint64_t times) noexcept {
+    // Both are whole numbers of the unit, and below 2^55.
+    const int unit = on.unit(k);
+    const grid::whole_edge edge = on.edge(k);
+    const std::int64_t offset =
+        score.mantissa * (std::int64_t{1} << (score.exponent - unit)) -
+        edge.j * (std::int64_t{1} << (edge.width - unit));
+    to.add_product(static_cast<std::uint64_t>(std::abs(offset)), times, 0,
+                   offset < 0);
+}
 
 /// zero += (n * j * 2^by + sum) * 2^(unit - zero_unit), a whole number also where
 /// unit is negative, so deep that scores have a coarser unit of their own.
@@ -96,6 +118,15 @@ private:
 // ---- moving bins: nothing here allocates, so that a sketch that runs out of memory
 // is never left half moved -----------------------------------------------------
 
+/// What a cell holds by bin; null for what it does not have.
+struct cell_bins {
+    std::uint64_t* words;
+    std::int64_t* counts;  ///< and sums: of full width
+    bin_sum* sums;
+    weight_sum* squares;
+    zero_sums* zero;
+};
+
 /// Move the values of one cell to their places in another window of the same grid;
 /// `parts` has every bin that is not empty.
 ///
@@ -118,6 +149,27 @@ void slide(T* values, const bin_ranges& parts) noexcept {
     }
 }
 
+inline void slide(const cell_bins& of, const bin_ranges& parts) noexcept {
+    if (of.words != nullptr) slide(of.words, parts);
+    if (of.squares != nullptr) slide(of.squares, parts);
+    if (of.counts == nullptr) return;
+    slide(of.counts, parts);
+    slide(of.sums, parts);
+}
+
+/// Add what another cell with the same window holds.
+inline void add_bins(const cell_bins& to, const cell_bins& from,
+                     std::uint32_t bins) noexcept {
+    for (std::uint32_t b = 0; from.words != nullptr && b < bins; ++b)
+        if (from.words[b] != 0) to.words[b] += from.words[b];
+    for (std::uint32_t b = 0; from.counts != nullptr && b < bins; ++b) {
+        if (from.counts[b] == 0) continue;
+        to.counts[b] += from.counts[b];
+        to.sums[b] += from.sums[b];
+        if (to.squares != nullptr) to.squares[b] += from.squares[b];
+    }
+}
+
 /// Where the rows of one bin go.
 struct bin_step {
     std::uint32_t from = 0;
@@ -125,51 +177,49 @@ struct bin_step {
     bin_move move;
 };
 
-/// Move packed words of a cell in these steps. They still fit: at their own level and
-/// at every coarser one, the unit of offsets is the spacing of scores, and no offset
-/// is above 2^23. `zero` may be null if nothing moves to a bin at zero.
-inline void move_words(std::uint64_t* words, zero_sums* zero, const bin_step* steps,
-                       std::size_t n_steps) noexcept {
-    for (std::size_t i = 0; i < n_steps; ++i) {
-        const bin_step& step = steps[i];
-        const std::uint64_t held = words[step.from];
-        if (held == 0) continue;
-        words[step.from] = 0;
-        const auto n = static_cast<std::uint64_t>(rows_in(held));
-        if (!step.move.into_zero) {
-            words[step.to] += held + n * step.move.up;
-            continue;
-        }
-        bin_sum sum;
-        sum.add(offsets_in(held), 0);
-        step.move.follow(n, sum, (*zero)[step.move.to]);
-        words[step.to] += n * word_one;
+/// Move packed words. They still fit: at their own level and at every coarser one,
+/// the unit of offsets is the spacing of scores, and no offset is above 2^23.
+inline void move_words(const cell_bins& of, const bin_step& step) noexcept {
+    const std::uint64_t held = of.words[step.from];
+    if (held == 0) return;
+    of.words[step.from] = 0;
+    const auto n = static_cast<std::uint64_t>(rows_in(held));
+    if (!step.move.into_zero) {
+        of.words[step.to] += held + n * step.move.up;
+        return;
+    }
+    bin_sum sum;
+    sum.add(offsets_in(held), 0);
+    step.move.follow(n, sum, (*of.zero)[step.move.to]);
+    of.words[step.to] += n * word_one;
+}
+
+inline void move_counts(const cell_bins& of, const bin_step& step) noexcept {
+    const std::int64_t held = of.counts[step.from];
+    if (held == 0) return;
+    bin_sum sum = of.sums[step.from];
+    of.counts[step.from] = 0;
+    of.sums[step.from] = bin_sum();
+    of.counts[step.to] += held;
+    if (of.squares != nullptr && step.to != step.from) {
+        of.squares[step.to] += of.squares[step.from];
+        of.squares[step.from] = weight_sum();
+    }
+    const auto n = static_cast<std::uint64_t>(held);
+    if (step.move.into_zero) {
+        step.move.follow(n, sum, (*of.zero)[step.move.to]);
+    } else {
+        step.move.follow(n, sum);
+        of.sums[step.to] += sum;
     }
 }
 
-/// The same for counts and sums of full width; `squares` may be null.
-inline void move_counts(std::int64_t* counts, bin_sum* sums, weight_sum* squares,
-                        zero_sums* zero, const bin_step* steps,
-                        std::size_t n_steps) noexcept {
+/// Move what a cell holds in these steps; without sums at zero nothing may move there.
+inline void move_bins(const cell_bins& of, const bin_step* steps,
+                      std::size_t n_steps) noexcept {
     for (std::size_t i = 0; i < n_steps; ++i) {
-        const bin_step& step = steps[i];
-        const std::int64_t held = counts[step.from];
-        if (held == 0) continue;
-        bin_sum sum = sums[step.from];
-        counts[step.from] = 0;
-        sums[step.from] = bin_sum();
-        counts[step.to] += held;
-        if (squares != nullptr && step.to != step.from) {
-            squares[step.to] += squares[step.from];
-            squares[step.from] = weight_sum();
-        }
-        const auto n = static_cast<std::uint64_t>(held);
-        if (step.move.into_zero) {
-            step.move.follow(n, sum, (*zero)[step.move.to]);
-        } else {
-            step.move.follow(n, sum);
-            sums[step.to] += sum;
-        }
+        if (of.words != nullptr) move_words(of, steps[i]);
+        if (of.counts != nullptr) move_counts(of, steps[i]);
     }
 }
 

@@ -7,11 +7,12 @@
 #pragma once
 
 #include <algorithm>  // max, min
-#include <cmath>      // ldexp
+#include <cmath>      // fabs, isinf, isnan, ldexp
 #include <cstdint>
 #include <cstring>  // memcpy
 #include <limits>
 
+#include "gstar/base/error.hpp"
 #include "gstar/base/wide.hpp"
 
 namespace gstar {
@@ -25,6 +26,12 @@ constexpr int most_octaves = 40;
 
 /// Largest finite score taken: 2^1000.
 inline double greatest_score() noexcept { return std::ldexp(1.0, 1000); }
+
+/// Throw for a score that cannot be counted.
+inline void check_score(double x, std::int64_t row, bool skip_nan = false) {
+    if (std::isnan(x) && !skip_nan) refuse_nan(row);
+    if (std::fabs(x) > greatest_score() && !std::isinf(x)) refuse_huge(x, row);
+}
 
 /// x * 2^exponent, rounded as std::ldexp does, and quicker where it can be.
 inline double times_power(double x, int exponent) noexcept {

@@ -12,7 +12,6 @@
 #include <algorithm>  // max
 #include <cstddef>    // size_t
 #include <cstdint>
-#include <cstdlib>  // abs
 #include <memory>   // unique_ptr
 #include <utility>  // move
 #include <vector>
@@ -41,18 +40,6 @@ public:
         return twin;
     }
 
-    /// One cell, alone in a plane of its own.
-    plane only(std::uint32_t cell) const {
-        plane out(bins_, weighted_);
-        out.resize(1);
-        if (cell >= cells()) return out;
-        std::vector<std::uint32_t> map(cells(), no_cell);
-        map[cell] = 0;
-        out.need(*this, map.data(), pending_);
-        out.merge(*this, map.data());
-        return out;
-    }
-
     std::uint32_t cells() const noexcept { return ends_.cells(); }
     std::uint32_t bins() const noexcept { return bins_; }
 
@@ -63,10 +50,8 @@ public:
             const std::uint32_t room = std::max(n_cells, capacity_ + capacity_ / 2);
             // All allocations first: a refusal must leave the plane as it was.
             ends_.reserve(room);
-            below_.reserve(room);
-            above_.reserve(room);
+            beyond_.reserve(room);
             zeros_.reserve(room);
-            weights_.reserve(room);
             zeroed<std::uint64_t> words = moved(words_, room, 1);
             zeroed<std::int64_t> counts = moved(counts_, room, 0);
             zeroed<bin_sum> sums = moved(sums_, room, 0);
@@ -78,10 +63,8 @@ public:
             capacity_ = room;
         }
         ends_.resize(n_cells);
-        below_.resize(n_cells, 0);
-        above_.resize(n_cells, 0);
+        beyond_.resize(n_cells);
         zeros_.resize(n_cells);
-        weights_.resize(n_cells);
     }
 
     // ---- memory -------------------------------------------------------------
@@ -90,10 +73,10 @@ public:
         if (words_.size() == 0 && !weighted_)
             words_ = zeroed<std::uint64_t>(room(1));
     }
-    void need_counts() { need_counts(weighted_); }
-    /// The same, and room for sums of squared weights.
-    void need_counts(bool squares) {
-        if (squares && squares_.size() == 0) squares_ = zeroed<weight_sum>(room(0));
+    /// Also, with `squares`, room for sums of squared weights.
+    void need_counts(bool squares = false) {
+        if ((squares || weighted_) && squares_.size() == 0)
+            squares_ = zeroed<weight_sum>(room(0));
         if (counts_.size() != 0) return;
         zeroed<bin_sum> sums(room(0));
         counts_ = zeroed<std::int64_t>(room(0));
@@ -106,10 +89,6 @@ public:
     /// Sums of the bins at zero, for every cell.
     void need_zeros() {
         for (; with_zeros_ < cells(); ++with_zeros_) zeros(with_zeros_);
-    }
-    /// Allocate what is needed to empty the words.
-    void need_flush() {
-        if (pending_ != 0) need_counts();
     }
     /// Allocate what is needed to count `n` more rows in the words. A row that a kernel
     /// hands back counts twice.
@@ -160,18 +139,9 @@ public:
         const rounded parts = take_apart(round24(x));
         need_counts();
         if (at_zero(k)) {
-            add_at_zero(cell, k, parts, times);  // first, as it may need memory
+            if (parts.mantissa != 0) add_score(zeros(cell)[k], parts, times);
         } else {
-            // Both are whole numbers of the unit, and below 2^55.
-            const int unit = at.on().unit(k);
-            const grid::whole_edge edge = at.on().edge(k);
-            const std::int64_t offset =
-                parts.mantissa * (std::int64_t{1} << (parts.exponent - unit)) -
-                edge.j * (std::int64_t{1} << (edge.width - unit));
-            const bool minus = offset < 0;
-            sums_[bin].add_product(
-                static_cast<std::uint64_t>(minus ? -offset : offset), times, 0,
-                minus);
+            add_offset(sums_[bin], at.on(), k, parts, times);
         }
         counts_[bin] += static_cast<std::int64_t>(times);
         if (weighted_) weigh(cell, squares_[bin], row);
@@ -194,12 +164,12 @@ public:
     }
 
     void add_below(std::uint32_t cell, const row_load& row) noexcept {
-        below_[cell] += static_cast<std::int64_t>(row.total());
-        if (weighted_) weigh(cell, weights_[cell].below, row);
+        beyond_[cell].below += static_cast<std::int64_t>(row.total());
+        if (weighted_) weigh(cell, beyond_[cell].weights.below, row);
     }
     void add_above(std::uint32_t cell, const row_load& row) noexcept {
-        above_[cell] += static_cast<std::int64_t>(row.total());
-        if (weighted_) weigh(cell, weights_[cell].above, row);
+        beyond_[cell].above += static_cast<std::int64_t>(row.total());
+        if (weighted_) weigh(cell, beyond_[cell].weights.above, row);
     }
 
     /// Widen the extremes of a cell, so that kernels pass rows within them.
@@ -233,15 +203,8 @@ public:
         if (!has_any()) return;
         if (from.on() == to.on()) {
             const bin_ranges parts = shared_bins(from, to);
-            for (std::uint32_t c = 0; c < cells(); ++c) {
-                if (!has_rows(c)) continue;
-                const std::size_t first = std::size_t{c} * bins_;
-                if (pending_ != 0) slide(words_.data() + first, parts);
-                if (counts_.size() == 0) continue;
-                slide(counts_.data() + first, parts);
-                slide(sums_.data() + first, parts);
-                if (weighted_) slide(squares_.data() + first, parts);
-            }
+            for (std::uint32_t c = 0; c < cells(); ++c)
+                if (has_rows(c)) slide(bins_of(c), parts);
             return;
         }
         bin_set used;
@@ -249,17 +212,8 @@ public:
             for (std::uint32_t b = 0; has_rows(c) && b < bins_; ++b)
                 if (count(c, b) != 0) used[b] = true;
         coarsen(from, to, used, [&](const bin_step* steps, std::size_t n) noexcept {
-            for (std::uint32_t c = 0; c < cells(); ++c) {
-                if (!has_rows(c)) continue;
-                const std::size_t first = std::size_t{c} * bins_;
-                zero_sums* const zero = zeros_[c].get();
-                if (pending_ != 0)
-                    move_words(words_.data() + first, zero, steps, n);
-                if (counts_.size() != 0)
-                    move_counts(counts_.data() + first, sums_.data() + first,
-                                weighted_ ? squares_.data() + first : nullptr, zero,
-                                steps, n);
-            }
+            for (std::uint32_t c = 0; c < cells(); ++c)
+                if (has_rows(c)) move_bins(bins_of(c), steps, n);
         });
     }
 
@@ -269,11 +223,11 @@ public:
     static constexpr std::uint32_t no_cell = ~std::uint32_t{0};
     void merge(const plane& other, const std::uint32_t* map) noexcept {
         if (pending_ + other.pending_ > most_pending) flush();
+        pending_ += other.pending_;
         for (std::uint32_t from = 0; from < other.cells(); ++from) {
             const std::uint32_t c = map != nullptr ? map[from] : from;
             if (c != no_cell) merge_cell(other, from, c);
         }
-        pending_ += other.pending_;
     }
 
     /// Count parts of a weight from now on; rows so far have weight 1.
@@ -282,11 +236,12 @@ public:
         if (weighted_) return;
         flush();
         for (std::uint32_t c = 0; c < cells(); ++c) {
-            weights_[c].rows = total(c);
-            weights_[c].below.add(below_[c], squared_weight_unit);
-            weights_[c].above.add(above_[c], squared_weight_unit);
-            below_[c] <<= weight_bits;
-            above_[c] <<= weight_bits;
+            beyond& of = beyond_[c];
+            of.weights.rows = total(c);
+            of.weights.below.add(of.below, squared_weight_unit);
+            of.weights.above.add(of.above, squared_weight_unit);
+            of.below <<= weight_bits;
+            of.above <<= weight_bits;
             if (zeros_[c])
                 for (zero_sum& sum : zeros_[c]->of) sum.shift_left(weight_bits);
         }
@@ -323,35 +278,31 @@ public:
     double lo(std::uint32_t cell) const noexcept { return ends_.lo()[cell]; }
     double hi(std::uint32_t cell) const noexcept { return ends_.hi()[cell]; }
     bool has_rows(std::uint32_t cell) const noexcept { return ends_.any(cell); }
-    std::int64_t below(std::uint32_t cell) const noexcept { return below_[cell]; }
-    std::int64_t above(std::uint32_t cell) const noexcept { return above_[cell]; }
+    std::int64_t below(std::uint32_t cell) const noexcept {
+        return beyond_[cell].below;
+    }
+    std::int64_t above(std::uint32_t cell) const noexcept {
+        return beyond_[cell].above;
+    }
     /// The total count of a cell.
     std::int64_t total(std::uint32_t cell) const noexcept {
-        std::int64_t out = below_[cell] + above_[cell];
+        std::int64_t out = below(cell) + above(cell);
         if (has_rows(cell) && (pending_ != 0 || counts_.size() != 0))
             for (std::uint32_t b = 0; b < bins_; ++b) out += count(cell, b);
         return out;
     }
     bool weighted() const noexcept { return weighted_; }
     std::int64_t rows(std::uint32_t cell) const noexcept {
-        return weighted_ ? weights_[cell].rows : total(cell);
+        return weighted_ ? weights(cell).rows : total(cell);
     }
     /// Rows and squared weights of a cell beside its bins, in a weighted plane.
     const cell_weights& weights(std::uint32_t cell) const noexcept {
-        return weights_[cell];
+        return beyond_[cell].weights;
     }
     /// Sum of squared weights of a bin, in a weighted plane.
     weight_sum square(std::uint32_t cell, std::uint32_t bin) const noexcept {
         return squares_.size() == 0 ? weight_sum()
                                     : squares_[std::size_t{cell} * bins_ + bin];
-    }
-    /// Whether a bin has one row.
-    bool is_single(std::uint32_t cell, std::uint32_t bin) const noexcept {
-        if (!weighted_) return count(cell, bin) == 1;
-        const auto n = static_cast<std::uint64_t>(count(cell, bin));
-        weight_sum most;
-        most.add_product(n, n, 0);
-        return square(cell, bin) == most;
     }
     /// Add the rows of a cell to `out`, by bin.
     void add_counts(std::uint32_t cell, std::int64_t* out) const noexcept {
@@ -377,38 +328,48 @@ public:
     /// A bin that does not touch zero; `squared` is 0 without weights.
     void put(std::uint32_t cell, std::uint32_t bin, std::int64_t n,
              const weight_sum& squared, const bin_sum& sum) {
-        need_counts();
-        counts_[std::size_t{cell} * bins_ + bin] += n;
+        put(cell, bin, n, squared);
         sums_[std::size_t{cell} * bins_ + bin] += sum;
-        if (weighted_) squares_[std::size_t{cell} * bins_ + bin] += squared;
     }
     /// Bin k, -1 or 0, at place `bin`.
     void put(std::uint32_t cell, std::uint32_t bin, std::int64_t n,
              const weight_sum& squared, const zero_sum& sum, std::int64_t k) {
-        need_counts();
         if (!sum.is_zero()) zeros(cell)[k] += sum;
-        counts_[std::size_t{cell} * bins_ + bin] += n;
-        if (weighted_) squares_[std::size_t{cell} * bins_ + bin] += squared;
+        put(cell, bin, n, squared);
     }
     /// Counts below and above the window, and `more` of the whole cell.
     void put_beyond(std::uint32_t cell, std::int64_t below, std::int64_t above,
                     const cell_weights& more) noexcept {
-        below_[cell] += below;
-        above_[cell] += above;
-        add_weights(cell, more);
+        add_beyond(cell, {below, above, more});
     }
 
 private:
+    /// Rows of a cell beside its bins.
+    struct beyond {
+        std::int64_t below = 0, above = 0;
+        cell_weights weights;  ///< zeros in a plane without weights
+    };
+
+    void put(std::uint32_t cell, std::uint32_t bin, std::int64_t n,
+             const weight_sum& squared) {
+        need_counts();
+        counts_[std::size_t{cell} * bins_ + bin] += n;
+        if (weighted_) squares_[std::size_t{cell} * bins_ + bin] += squared;
+    }
+
     /// Add a row to a cell; `to` is the sum of squared weights that it adds to.
     void weigh(std::uint32_t cell, weight_sum& to, const row_load& row) noexcept {
-        weights_[cell].rows += static_cast<std::int64_t>(row.rows);
+        beyond_[cell].weights.rows += static_cast<std::int64_t>(row.rows);
         to.add_product(row.total(), row.each, 0);
     }
 
-    void add_weights(std::uint32_t cell, const cell_weights& more) noexcept {
-        weights_[cell].rows += more.rows;
-        weights_[cell].below += more.below;
-        weights_[cell].above += more.above;
+    void add_beyond(std::uint32_t cell, const beyond& more) noexcept {
+        beyond& to = beyond_[cell];
+        to.below += more.below;
+        to.above += more.above;
+        to.weights.rows += more.weights.rows;
+        to.weights.below += more.weights.below;
+        to.weights.above += more.weights.above;
     }
 
     /// Make sure that the words can take `n` rows more.
@@ -430,6 +391,17 @@ private:
         return std::size_t{std::max(capacity_, cells())} * bins_ + more;
     }
 
+    /// The bins of a cell that are in use.
+    cell_bins bins_of(std::uint32_t cell) const noexcept {
+        const std::size_t first = std::size_t{cell} * bins_;
+        const bool full = counts_.size() != 0;
+        return {pending_ != 0 ? words_.data() + first : nullptr,
+                full ? counts_.data() + first : nullptr,
+                full ? sums_.data() + first : nullptr,
+                full && weighted_ ? squares_.data() + first : nullptr,
+                zeros_[cell].get()};
+    }
+
     template <class T>
     zeroed<T> moved(const zeroed<T>& from, std::uint32_t new_room,
                     std::size_t more) const {
@@ -445,34 +417,11 @@ private:
         return *zeros_[cell];
     }
 
-    void add_at_zero(std::uint32_t cell, std::int64_t k, const rounded& parts,
-                     std::uint64_t times) {
-        if (parts.mantissa == 0) return;
-        zeros(cell)[k].add_product(
-            static_cast<std::uint64_t>(std::abs(parts.mantissa)), times,
-            static_cast<unsigned>(parts.exponent + zero_unit), parts.mantissa < 0);
-    }
-
     void merge_cell(const plane& other, std::uint32_t from,
                     std::uint32_t to) noexcept {
-        below_[to] += other.below_[from];
-        above_[to] += other.above_[from];
-        add_weights(to, other.weights_[from]);
+        add_beyond(to, other.beyond_[from]);
         if (!other.has_rows(from)) return;
-        const std::size_t source = std::size_t{from} * bins_;
-        const std::size_t goal = std::size_t{to} * bins_;
-        if (other.pending_ != 0)
-            for (std::uint32_t b = 0; b < bins_; ++b)
-                if (other.words_[source + b] != 0)
-                    words_[goal + b] += other.words_[source + b];
-        if (other.counts_.size() != 0) {
-            for (std::uint32_t b = 0; b < bins_; ++b) {
-                if (other.counts_[source + b] == 0) continue;
-                counts_[goal + b] += other.counts_[source + b];
-                sums_[goal + b] += other.sums_[source + b];
-                if (weighted_) squares_[goal + b] += other.squares_[source + b];
-            }
-        }
+        add_bins(bins_of(to), other.bins_of(from), bins_);
         cover(to, other.lo(from), other.hi(from));
         if (other.zeros_[from])
             for (const std::int64_t k : {-1, 0})
@@ -488,10 +437,9 @@ private:
     zeroed<bin_sum> sums_;         ///< cells * bins
     zeroed<weight_sum> squares_;   ///< cells * bins, in a weighted plane
     cell_extremes ends_;
-    std::vector<std::int64_t> below_, above_;
+    std::vector<beyond> beyond_;
     std::vector<std::unique_ptr<zero_sums>> zeros_;
-    std::uint32_t with_zeros_ = 0;       ///< cells before this one have them
-    std::vector<cell_weights> weights_;  ///< zeros in a plane without weights
+    std::uint32_t with_zeros_ = 0;  ///< cells before this one have them
 };
 
 }  // namespace gstar

@@ -85,13 +85,16 @@ inline bool is_one_value(const plane& p, const window& at, std::uint32_t cell,
                          std::uint32_t bin) noexcept {
     const std::int64_t n = p.count(cell, bin);
     const std::int64_t k = at.number(bin);
-    if (p.is_single(cell, bin)) return true;
+    const auto rows = static_cast<std::uint64_t>(n);
+    weight_sum single;  // the square of the weight of a single row
+    single.add_product(rows, rows, 0);
+    if (p.weighted() ? p.square(cell, bin) == single : n == 1) return true;
     if (at_zero(k)) return p.zero(cell, k).is_zero();
     // Scores of so many bits are a width apart. More than 24: rows of the bin agree
     // in 24 bits. Else the mean of equal scores has no more than 24 either.
     const grid::whole_edge nearer = at.on().edge(k > 0 ? k : -k - 1);
     return bit_length(static_cast<std::uint64_t>(nearer.j)) > 24 ||
-           divide(p.sum(cell, bin), static_cast<std::uint64_t>(n)).rest == 0;
+           divide(p.sum(cell, bin), rows).rest == 0;
 }
 
 // ---- arrays -----------------------------------------------------------------
@@ -234,7 +237,14 @@ struct cell_copy {
 
     static cell_copy of(const tally& t, unsigned label, std::uint32_t slot) {
         const cell_place c(t, label, slot);
-        return {c.p.only(c.cell), t.at(), t.weighted()};
+        cell_copy out{plane(t.at().bins(), t.weighted()), t.at(), t.weighted()};
+        out.p.resize(1);
+        if (!c.exists()) return out;
+        std::vector<std::uint32_t> map(c.p.cells(), plane::no_cell);
+        map[c.cell] = 0;
+        out.p.need(c.p, map.data(), c.p.pending());
+        out.p.merge(c.p, map.data());
+        return out;
     }
 
     void counts(std::int64_t* to) const {

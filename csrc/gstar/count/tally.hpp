@@ -133,10 +133,7 @@ public:
 
     /// The sum of all multiplicities, in parts of a weight if asked for.
     std::int64_t total_in(bool parts) const {
-        if (weighted() || !parts) return total_;
-        if (total_ > (std::numeric_limits<std::int64_t>::max() >> weight_bits))
-            refuse_overflow();
-        return total_ << weight_bits;
+        return parts && !weighted() ? in_parts_of(total_) : total_;
     }
 
     bool weighted() const noexcept { return labelled.weighted(); }
@@ -145,8 +142,7 @@ public:
     void make_weighted() {
         if (weighted()) return;
         const std::int64_t parts = total_in(true);
-        labelled.need_weighted();
-        unlabelled.need_weighted();
+        need_weighted();
         labelled.make_weighted();
         unlabelled.make_weighted();
         total_ = parts;
@@ -170,38 +166,26 @@ public:
 
     /// The same for rows of any size and load.
     void need_any_rows(plane& to, bool in_parts = false) {
-        if (in_parts) {
-            labelled.need_weighted();
-            unlabelled.need_weighted();
-        } else {
+        if (in_parts)
+            need_weighted();
+        else
             to.need_words();
-        }
         to.need_counts(in_parts || weighted());
-        // A growing window moves all cells.
-        labelled.need_zeros();
-        unlabelled.need_zeros();
+        need_zeros();  // a growing window moves all cells
     }
 
     /// Allocate what is needed to make counts parts of a weight and widen the window.
     void need_room(bool in_parts, const frame& wider) {
-        if (in_parts) {
-            labelled.need_weighted();
-            unlabelled.need_weighted();
-        }
-        if (frame_.at.on() == wider.at.on() ||
-            !frame_.may_touch_zero(wider.at.on()))
-            return;
-        labelled.need_zeros();
-        unlabelled.need_zeros();
+        if (in_parts) need_weighted();
+        if (frame_.at.on() != wider.at.on() && frame_.may_touch_zero(wider.at.on()))
+            need_zeros();
     }
 
     /// Allocate what is needed to put bins of this frame into the planes.
     void need_bins(bool in_parts, const frame& wider, bool any_unlabelled) {
         labelled.need_counts(in_parts);
         if (any_unlabelled) unlabelled.need_counts(in_parts);
-        if (!wider.may_touch_zero(wider.at.on())) return;
-        labelled.need_zeros();
-        unlabelled.need_zeros();
+        if (wider.may_touch_zero(wider.at.on())) need_zeros();
     }
 
     // ---- growing ------------------------------------------------------------
@@ -271,6 +255,15 @@ public:
     std::int64_t skipped = 0;
 
 private:
+    void need_weighted() {
+        labelled.need_weighted();
+        unlabelled.need_weighted();
+    }
+    void need_zeros() {
+        labelled.need_zeros();
+        unlabelled.need_zeros();
+    }
+
     explicit tally(const frame& of) : tally(of.at, of.fixed) {
         frame_ = of;
         prepare();
@@ -403,13 +396,12 @@ private:
             const row_load row =
                 loads != nullptr ? loads[found[i].row] : row_load();
             if (!(x > least_usual && x < most_usual)) {
+                check_score(x, first_row < 0 ? -1 : first_row + found[i].row,
+                            skip_nan);
                 if (std::isnan(x)) {
-                    if (!skip_nan) refuse_nan(row_of(first_row, found[i]));
                     if (row.total() != 0) add_to(skipped, row.rows);
                     continue;
                 }
-                if (std::fabs(x) > greatest && !std::isinf(x))
-                    refuse_huge(x, row_of(first_row, found[i]));
             }
             if (row.total() == 0) continue;
             add_to(total_, row.total());
@@ -433,10 +425,6 @@ private:
         for (std::size_t i = 0; i < kept; ++i)
             to.add(frame_.at, found[i].cell, found[i].score,
                    loads != nullptr ? loads[found[i].row] : row_load());
-    }
-
-    static std::int64_t row_of(std::int64_t first, const special& s) noexcept {
-        return first < 0 ? -1 : first + s.row;
     }
 
     static void add_to(std::int64_t& sum, std::uint64_t more) {
