@@ -1,5 +1,6 @@
 // bind_density.cpp - densities, their fits and their tables seen from Python. No
 // arithmetic in this file.
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -7,7 +8,7 @@
 
 #include "bind_density.hpp"
 #include "gstar/density.hpp"
-#include "numpy_view.hpp"
+#include "solver_arrays.hpp"
 
 namespace gstar_py {
 
@@ -16,28 +17,35 @@ using namespace gstar;
 
 namespace {
 
-using doubles = py::array_t<double, py::array::c_style | py::array::forcecast>;
-
-std::vector<double> to_vector(const doubles& a) {
-    return {a.data(), a.data() + a.size()};
-}
-
 /// Evaluate at every x: two new arrays, cdf and pdf.
 template <class Evaluate>
-py::tuple cdf_and_pdf(const doubles& x, const Evaluate& at) {
-    const py::ssize_t n = x.size();
-    py::array_t<double> cdf(n), pdf(n);
-    const double* in = x.data();
-    double *c = cdf.mutable_data(), *f = pdf.mutable_data();
-    {
-        const py::gil_scoped_release unlocked;
-        for (py::ssize_t i = 0; i < n; ++i) {
+py::tuple cdf_and_pdf(const reals& x, const Evaluate& at) {
+    std::vector<double> cdf(size(x)), pdf(size(x));
+    const auto in = view(x);
+    unlocked([&] {
+        for (std::size_t i = 0; i < in.size(); ++i) {
             const point p = at(in[i]);
-            c[i] = p.cdf;
-            f[i] = p.pdf;
+            cdf[i] = p.cdf;
+            pdf[i] = p.pdf;
         }
-    }
-    return py::make_tuple(std::move(cdf), std::move(pdf));
+    });
+    return py::make_tuple(give(std::move(cdf)), give(std::move(pdf)));
+}
+
+std::array<double, 3> parameters(const student_t_family& f) {
+    return {f.df, f.location, f.scale};
+}
+std::array<double, 3> parameters(const gamma_family& f) {
+    return {f.shape, f.location, f.scale};
+}
+
+/// A fit of these rows: the parameters, mean log-likelihood, at_bound.
+template <class Fit>
+py::tuple fitted_to(const reals& points, const reals& weights, Fit fit) {
+    const sample rows{to_vector(points), to_vector(weights)};
+    const auto found = unlocked([&] { return fit(rows); });
+    const auto [a, location, scale] = parameters(found.family);
+    return py::make_tuple(a, location, scale, found.log_likelihood, found.at_bound);
 }
 
 std::shared_ptr<density_handle> make(density::kind shape, double below,
@@ -54,7 +62,7 @@ void bind_density(py::module_& m) {
     py::class_<density_handle, std::shared_ptr<density_handle>>(m, "Density")
         .def_static(
             "empirical",
-            [](const doubles& edges, const doubles& cdf, const doubles& atoms) {
+            [](const reals& edges, const reals& cdf, const reals& atoms) {
                 std::vector<double> e = to_vector(edges), c = to_vector(cdf),
                                     a = to_vector(atoms);
                 if (a.empty() || c.size() != a.size() + 1 || e.size() != c.size())
@@ -68,7 +76,7 @@ void bind_density(py::module_& m) {
             "edges"_a, "cdf"_a, "atoms"_a)
         .def_static(
             "kde",
-            [](const doubles& points, const doubles& weights, double bandwidth,
+            [](const reals& points, const reals& weights, double bandwidth,
                double below, double above) {
                 std::vector<double> p = to_vector(points), w = to_vector(weights);
                 if (p.empty() || p.size() != w.size())
@@ -109,24 +117,20 @@ void bind_density(py::module_& m) {
             "low"_a, "high"_a)
         .def(
             "at",
-            [](const density_handle& self, const doubles& x) {
-                if (!self.tabulated())
-                    return cdf_and_pdf(
-                        x, [&](double v) { return self.source().at(v); });
-                const density_table& table = self.table();
-                return cdf_and_pdf(x, [&](double v) { return table.at(v); });
+            [](const density_handle& self, const reals& x) {
+                return cdf_and_pdf(x, [&](double v) { return self.at(v); });
             },
             "x"_a, "cdf and pdf at every x, as users see them.")
         .def(
             "table_at",
-            [](const density_handle& self, const doubles& x) {
+            [](const density_handle& self, const reals& x) {
                 const density_table& table = self.table();
                 return cdf_and_pdf(x, [&](double v) { return table.at(v); });
             },
             "x"_a, "cdf and pdf at every x, as solvers see them.")
         .def(
             "source_at",
-            [](const density_handle& self, const doubles& x) {
+            [](const density_handle& self, const reals& x) {
                 return cdf_and_pdf(x,
                                    [&](double v) { return self.source().at(v); });
             },
@@ -135,45 +139,33 @@ void bind_density(py::module_& m) {
             "against it.")
         .def(
             "quantile",
-            [](const density_handle& self, const doubles& p) {
-                const py::ssize_t n = p.size();
-                py::array_t<double> out(n);
-                const double* in = p.data();
-                double* x = out.mutable_data();
-                const py::gil_scoped_release unlocked;
-                for (py::ssize_t i = 0; i < n; ++i) x[i] = self.quantile(in[i]);
-                return out;
+            [](const density_handle& self, const reals& p) {
+                std::vector<double> out(size(p));
+                const auto in = view(p);
+                unlocked([&] {
+                    for (std::size_t i = 0; i < in.size(); ++i)
+                        out[i] = self.quantile(in[i]);
+                });
+                return give(std::move(out));
             },
             "p"_a);
 
     m.def(
         "fit_student_t",
-        [](const doubles& points, const doubles& weights, double smallest_scale) {
-            const sample rows{to_vector(points), to_vector(weights)};
-            fitted<student_t_family> fit;
-            {
-                const py::gil_scoped_release unlocked;
-                fit = fit_student_t(rows, smallest_scale);
-            }
-            return py::make_tuple(fit.family.df, fit.family.location,
-                                  fit.family.scale, fit.log_likelihood,
-                                  fit.at_bound);
+        [](const reals& points, const reals& weights, double smallest_scale) {
+            return fitted_to(points, weights, [&](const sample& rows) {
+                return fit_student_t(rows, smallest_scale);
+            });
         },
         "points"_a, "weights"_a, "smallest_scale"_a,
         "df, location, scale, mean log-likelihood, at_bound.");
     m.def(
         "fit_gamma",
-        [](const doubles& points, const doubles& weights, bool mirrored, double end,
+        [](const reals& points, const reals& weights, bool mirrored, double end,
            double reach, double rows_in_all) {
-            const sample rows{to_vector(points), to_vector(weights)};
-            fitted<gamma_family> fit;
-            {
-                const py::gil_scoped_release unlocked;
-                fit = fit_gamma(rows, mirrored, {end, reach, rows_in_all});
-            }
-            return py::make_tuple(fit.family.shape, fit.family.location,
-                                  fit.family.scale, fit.log_likelihood,
-                                  fit.at_bound);
+            return fitted_to(points, weights, [&](const sample& rows) {
+                return fit_gamma(rows, mirrored, {end, reach, rows_in_all});
+            });
         },
         "points"_a, "weights"_a, "mirrored"_a, "end"_a, "reach"_a, "rows"_a,
         "shape, location, scale, mean log-likelihood, at_bound.");

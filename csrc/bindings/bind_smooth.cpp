@@ -1,6 +1,5 @@
 // bind_smooth.cpp - the smooth searches seen from Python. No arithmetic in this file.
 #include <memory>
-#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -23,27 +22,18 @@ struct smooth {
     gstar::smooth_problem<gstar::density_table> p;
 };
 
-std::vector<double> to_vector(const array<double>& a) {
-    return {a.data(), a.data() + a.size()};
-}
-
-smooth make_smooth(const py::list& cells, const array<double>& error_base,
-                   const array<double>& error_coefficient,
-                   const array<double>& rate_base,
-                   const array<double>& rate_coefficient,
-                   const array<std::uint8_t>& has, const array<double>& penalty,
-                   double low, double high) {
+smooth make_smooth(const py::list& cells, const reals& error_base,
+                   const reals& error_coefficient, const reals& rate_base,
+                   const reals& rate_coefficient, const array<std::uint8_t>& has,
+                   const reals& penalty, double low, double high) {
     smooth s;
-    s.p.n_groups = static_cast<std::size_t>(error_base.size());
-    s.p.n_rates = static_cast<std::size_t>(penalty.size());
+    s.p.n_groups = size(error_base);
+    s.p.n_rates = size(penalty);
     const std::size_t n = s.p.n_groups, r = s.p.n_rates;
-    if (cells.size() != 3 * n ||
-        static_cast<std::size_t>(error_coefficient.size()) != 3 * n || r > 5 ||
-        static_cast<std::size_t>(rate_base.size()) != r * n ||
-        static_cast<std::size_t>(rate_coefficient.size()) != 3 * r * n ||
-        static_cast<std::size_t>(has.size()) != r * n)
-        throw std::invalid_argument(
-            "the arrays of a smooth problem do not fit each other");
+    check(cells.size() == 3 * n && size(error_coefficient) == 3 * n && r <= 5 &&
+              size(rate_base) == r * n && size(rate_coefficient) == 3 * r * n &&
+              size(has) == r * n,
+          "the arrays of a smooth problem do not fit each other");
     for (const py::handle cell : cells) {
         if (cell.is_none()) {
             s.p.cells.push_back(nullptr);
@@ -63,9 +53,8 @@ smooth make_smooth(const py::list& cells, const array<double>& error_base,
     return s;
 }
 
-std::vector<double> checked_start(const smooth& s, const array<double>& start) {
-    if (static_cast<std::size_t>(start.size()) != s.p.n_groups)
-        throw std::invalid_argument("start needs one threshold a group");
+std::vector<double> checked_start(const smooth& s, const reals& start) {
+    check(size(start) == s.p.n_groups, "start needs one threshold a group");
     return to_vector(start);
 }
 
@@ -85,7 +74,7 @@ void bind_smooth(py::module_& m) {
              "penalty"_a, "low"_a, "high"_a)
         .def(
             "slopes",
-            [](const smooth& s, const array<double>& thresholds) {
+            [](const smooth& s, const reals& thresholds) {
                 const std::size_t n = s.p.n_groups;
                 std::vector<gstar::group_point> groups(n);
                 std::vector<double> gradient(n), hessian(n * n);
@@ -97,58 +86,42 @@ void bind_smooth(py::module_& m) {
             "thresholds"_a)
         .def(
             "alternate",
-            [](const smooth& s, const array<double>& start, double shrink,
+            [](const smooth& s, const reals& start, double shrink,
                std::size_t limit, double tolerance, bool trace) {
                 std::vector<double> from = checked_start(s, start);
-                gstar::descent d;
-                {
-                    const py::gil_scoped_release unlocked;
-                    d = gstar::alternate(s.p, std::move(from), shrink, limit,
-                                         tolerance, trace);
-                }
-                return answer(d);
+                return answer(unlocked([&] {
+                    return gstar::alternate(s.p, std::move(from), shrink, limit,
+                                            tolerance, trace);
+                }));
             },
             "start"_a, "shrink"_a, "limit"_a, "tolerance"_a, "trace"_a)
         .def(
             "newton",
-            [](const smooth& s, const array<double>& start, bool exact, bool shared,
+            [](const smooth& s, const reals& start, bool exact, bool shared,
                std::size_t limit, double tolerance, bool trace) {
                 std::vector<double> from = checked_start(s, start);
-                gstar::descent d;
-                {
-                    const py::gil_scoped_release unlocked;
-                    d = gstar::newton(s.p, std::move(from), exact, shared, limit,
-                                      tolerance, trace);
-                }
-                return answer(d);
+                return answer(unlocked([&] {
+                    return gstar::newton(s.p, std::move(from), exact, shared, limit,
+                                         tolerance, trace);
+                }));
             },
             "start"_a, "exact"_a, "shared"_a, "limit"_a, "tolerance"_a, "trace"_a)
         .def(
             "sweep",
-            [](const smooth& s, const arrays<double>& grid,
-               const array<double>& edges, const array<double>& penalties,
-               double tolerance) {
+            [](const smooth& s, const arrays<double>& grid, const reals& edges,
+               const reals& penalties, double tolerance) {
                 const gstar::problem<double> g = grid.problem();
                 const std::size_t points =
-                    s.p.n_rates == 0
-                        ? 0
-                        : static_cast<std::size_t>(penalties.size()) / s.p.n_rates;
-                if (g.n_groups != 2 || s.p.n_groups != 2 ||
-                    g.n_rates != s.p.n_rates ||
-                    points * s.p.n_rates !=
-                        static_cast<std::size_t>(penalties.size()))
-                    throw std::invalid_argument(
-                        "sweep needs two groups and one penalty a rate and point");
-                for (std::size_t k = 0; k < 2; ++k)
-                    if (g.size(k) != static_cast<std::size_t>(edges.size()))
-                        throw std::invalid_argument(
-                            "sweep needs all edges as candidates of both groups");
+                    s.p.n_rates == 0 ? 0 : size(penalties) / s.p.n_rates;
+                check(g.n_groups == 2 && s.p.n_groups == 2 &&
+                          g.n_rates == s.p.n_rates &&
+                          points * s.p.n_rates == size(penalties),
+                      "sweep needs two groups and one penalty a rate and point");
+                check(g.size(0) == size(edges) && g.size(1) == size(edges),
+                      "sweep needs all edges as candidates of both groups");
                 const double *e = edges.data(), *w = penalties.data();
-                gstar::sweep_points out;
-                {
-                    const py::gil_scoped_release unlocked;
-                    out = gstar::sweep(s.p, g, e, w, points, tolerance);
-                }
+                const gstar::sweep_points out = unlocked(
+                    [&] { return gstar::sweep(s.p, g, e, w, points, tolerance); });
                 return py::make_tuple(give(out.thresholds, points), give(out.loss),
                                       out.evaluations, out.restarts);
             },

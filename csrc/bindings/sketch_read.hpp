@@ -29,60 +29,66 @@ inline py::array_t<double> edges_of(const gstar::window& at) {
     return out;
 }
 
-inline py::array_t<std::int64_t> counts_of(sketch_core& s, unsigned label) {
+/// Numbers by group and bin, and `more` besides, that `read(tally, slots, where)` puts
+/// into a new array.
+template <class T, class Read>
+py::array_t<T> bins_by_group(sketch_core& s, std::size_t more, Read read) {
     return s.inner().look([&](const tally& t, const slot_list& slots) {
-        auto out = new_array<std::int64_t>(slots.size(), t.at().bins());
-        gstar::read_counts(t, slots, label, out.mutable_data());
+        auto out = new_array<T>(slots.size(), t.at().bins() + more);
+        read(t, slots, out.mutable_data());
         return out;
+    });
+}
+
+/// The same with one number for each cell: three labels by groups.
+template <class T, class Read>
+py::array_t<T> one_by_cell(sketch_core& s, Read read) {
+    return s.inner().look([&](const tally& t, const slot_list& slots) {
+        auto out = new_array<T>(3, slots.size());
+        read(t, slots, out.mutable_data());
+        return out;
+    });
+}
+
+inline py::array_t<std::int64_t> counts_of(sketch_core& s, unsigned label) {
+    return bins_by_group<std::int64_t>(s, 0, [&](auto& t, auto& slots, auto* to) {
+        gstar::read_counts(t, slots, label, to);
     });
 }
 
 inline py::array_t<double> means_of(sketch_core& s, unsigned label) {
-    return s.inner().look([&](const tally& t, const slot_list& slots) {
-        auto out = new_array<double>(slots.size(), t.at().bins());
-        gstar::read_means(t, slots, label, out.mutable_data());
-        return out;
+    return bins_by_group<double>(s, 0, [&](auto& t, auto& slots, auto* to) {
+        gstar::read_means(t, slots, label, to);
     });
 }
 
-/// Rows above, or below, the window: three labels by groups.
-inline py::array_t<std::int64_t> beyond(sketch_core& s, bool above) {
-    return s.inner().look([&](const tally& t, const slot_list& slots) {
-        auto out = new_array<std::int64_t>(3, slots.size());
-        gstar::read_cells(t, slots, out.mutable_data(),
-                          [&](const plane& p, std::uint32_t c) {
-                              return above ? p.above(c) : p.below(c);
-                          });
-        return out;
-    });
-}
-
-/// Number of rows, three labels by groups.
-inline py::array_t<std::int64_t> rows_of(sketch_core& s) {
-    return s.inner().look([&](const tally& t, const slot_list& slots) {
-        auto out = new_array<std::int64_t>(3, slots.size());
-        gstar::read_cells(
-            t, slots, out.mutable_data(),
-            [](const plane& p, std::uint32_t c) { return p.rows(c); });
-        return out;
-    });
-}
-
-/// Sums of squared weights, three labels by groups.
-inline py::array_t<double> squared_weights(sketch_core& s) {
-    return s.inner().look([&](const tally& t, const slot_list& slots) {
-        auto out = new_array<double>(3, slots.size());
-        gstar::read_squared_weights(t, slots, out.mutable_data());
-        return out;
-    });
-}
-
-/// The same of one label by group and place: below, every bin, above.
+/// Sums of squared weights by group and place: below, every bin, above.
 inline py::array_t<double> squares_of(sketch_core& s, unsigned label) {
-    return s.inner().look([&](const tally& t, const slot_list& slots) {
-        auto out = new_array<double>(slots.size(), t.at().bins() + 2);
-        gstar::read_squares(t, slots, label, out.mutable_data());
-        return out;
+    return bins_by_group<double>(s, 2, [&](auto& t, auto& slots, auto* to) {
+        gstar::read_squares(t, slots, label, to);
+    });
+}
+
+/// Rows above, or below, the window.
+inline py::array_t<std::int64_t> beyond(sketch_core& s, bool above) {
+    return one_by_cell<std::int64_t>(s, [&](auto& t, auto& slots, auto* to) {
+        gstar::read_cells(t, slots, to, [&](const plane& p, std::uint32_t c) {
+            return above ? p.above(c) : p.below(c);
+        });
+    });
+}
+
+inline py::array_t<std::int64_t> rows_of(sketch_core& s) {
+    return one_by_cell<std::int64_t>(s, [](auto& t, auto& slots, auto* to) {
+        gstar::read_cells(t, slots, to, [](const plane& p, std::uint32_t c) {
+            return p.rows(c);
+        });
+    });
+}
+
+inline py::array_t<double> squared_weights(sketch_core& s) {
+    return one_by_cell<double>(s, [](auto& t, auto& slots, auto* to) {
+        gstar::read_squared_weights(t, slots, to);
     });
 }
 

@@ -1,4 +1,5 @@
-// solver_arrays.hpp - the arrays of a search: borrowed from Python, and given back.
+// solver_arrays.hpp - arrays of searches and densities: borrowed from Python, and given
+// back.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +27,11 @@ gstar::span<const T> view(const array<T>& a) {
 template <class T>
 std::size_t size(const array<T>& a) {
     return static_cast<std::size_t>(a.size());
+}
+
+template <class T>
+std::vector<T> to_vector(const array<T>& a) {
+    return {a.data(), a.data() + a.size()};
 }
 
 /// A vector as an array that owns it; nothing is copied.

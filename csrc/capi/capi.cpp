@@ -115,6 +115,24 @@ void weigh_one(gstar_sketch* sketch, double score, unsigned label,
     sketch->counts->update_one(score, label, group, weight, repeats);
 }
 
+/// A new handle; null where `make` throws.
+template <class Make>
+auto made(Make make) {
+    decltype(make()) out = nullptr;
+    guarded([&] { out = make(); });
+    return out;
+}
+
+/// Decide one row by whatever stands for its group.
+template <class... Group>
+int decide_one(gstar_decider* decider, int* accepted, double score,
+               const Group&... group) {
+    return guarded([&] {
+        const reading now(decider->live);
+        *accepted = now->one(score, group...) ? 1 : 0;
+    });
+}
+
 template <class Float, class Group>
 int decide_many(gstar_decider* decider, std::size_t n, const Float* scores,
                 const Group* groups, int codes, std::uint8_t* accepted) {
@@ -133,24 +151,20 @@ int decide_many(gstar_decider* decider, std::size_t n, const Float* scores,
 const char* gstar_error(void) { return last_error().c_str(); }
 
 gstar_decider* gstar_decider_read(const void* bytes, size_t size) {
-    gstar_decider* out = nullptr;
-    guarded([&] {
-        out = new gstar_decider(gstar::read_thresholds(span_of(bytes, size)));
+    return made([&] {
+        return new gstar_decider(gstar::read_thresholds(span_of(bytes, size)));
     });
-    return out;
 }
 
 gstar_decider* gstar_decider_open(const char* path) {
-    gstar_decider* out = nullptr;
-    guarded([&] {
+    return made([&] {
         if (path == nullptr) throw std::invalid_argument("path is NULL");
         std::ifstream file(path, std::ios::binary);
         if (!file) throw std::invalid_argument(std::string("cannot read ") + path);
         const std::string text{std::istreambuf_iterator<char>(file), {}};
-        out = new gstar_decider(
+        return new gstar_decider(
             gstar::read_thresholds(span_of(text.data(), text.size())));
     });
-    return out;
 }
 
 void gstar_decider_release(gstar_decider* decider) { delete decider; }
@@ -171,19 +185,14 @@ int64_t gstar_decider_expires(gstar_decider* decider) {
 
 int gstar_decide_text(gstar_decider* decider, double score, const char* group,
                       size_t group_size, int* accepted) {
-    return guarded([&] {
-        if (group == nullptr) throw std::invalid_argument("group is NULL");
-        const reading now(decider->live);
-        *accepted = now->one(score, std::string_view(group, group_size)) ? 1 : 0;
-    });
+    if (group == nullptr) return guarded([&] { text_name(group, group_size); });
+    return decide_one(decider, accepted, score,
+                      std::string_view(group, group_size));
 }
 
 int gstar_decide_number(gstar_decider* decider, double score, int64_t group,
                         int* accepted) {
-    return guarded([&] {
-        const reading now(decider->live);
-        *accepted = now->one(score, group) ? 1 : 0;
-    });
+    return decide_one(decider, accepted, score, group);
 }
 
 int gstar_decide_text_keyed(gstar_decider* decider, double score, const char* group,
@@ -196,26 +205,17 @@ int gstar_decide_text_keyed(gstar_decider* decider, double score, const char* gr
 
 int gstar_decide_number_keyed(gstar_decider* decider, double score, int64_t group,
                               uint64_t hash, int* accepted) {
-    return guarded([&] {
-        const reading now(decider->live);
-        *accepted = now->one(score, name::of(group), hash) ? 1 : 0;
-    });
+    return decide_one(decider, accepted, score, name::of(group), hash);
 }
 
 int gstar_decide_real(gstar_decider* decider, double score, double number,
                       int* accepted) {
-    return guarded([&] {
-        const reading now(decider->live);
-        *accepted = now->one(score, number) ? 1 : 0;
-    });
+    return decide_one(decider, accepted, score, number);
 }
 
 int gstar_decide_real_keyed(gstar_decider* decider, double score, double number,
                             uint64_t hash, int* accepted) {
-    return guarded([&] {
-        const reading now(decider->live);
-        *accepted = now->one(score, number, hash) ? 1 : 0;
-    });
+    return decide_one(decider, accepted, score, number, hash);
 }
 
 uint64_t gstar_hash_text(const char* key, size_t size) {
@@ -247,44 +247,34 @@ int gstar_decide_reals_f64(gstar_decider* decider, size_t n, const double* score
 }
 
 gstar_sketch* gstar_sketch_new(uint32_t bins) {
-    gstar_sketch* out = nullptr;
-    guarded([&] {
+    return made([&] {
         if (bins < 16 || bins > 65536 || (bins & (bins - 1)) != 0)
             throw std::invalid_argument(
                 "bins must be a power of two from 16 to 65536, got " +
                 std::to_string(bins));
         gstar::sketch_options o;
-        o.at = gstar::no_window(static_cast<std::uint32_t>(bins));
-        out = new gstar_sketch{std::make_unique<gstar::sketch>(o)};
+        o.at = gstar::no_window(bins);
+        return new gstar_sketch{std::make_unique<gstar::sketch>(o)};
     });
-    return out;
 }
 
 gstar_sketch* gstar_sketch_read(const void* bytes, size_t size) {
-    gstar_sketch* out = nullptr;
-    guarded([&] {
-        out =
-            new gstar_sketch{gstar::from_bytes(span_of(bytes, size), memory_limit)};
+    return made([&] {
+        return new gstar_sketch{
+            gstar::from_bytes(span_of(bytes, size), memory_limit)};
     });
-    return out;
 }
 
 void gstar_sketch_release(gstar_sketch* sketch) { delete sketch; }
 
 int gstar_sketch_count_text(gstar_sketch* sketch, double score, unsigned label,
                             const char* group, size_t group_size) {
-    return guarded([&] {
-        if (label > 2) gstar::refuse_label(std::uint64_t{label}, -1);
-        sketch->counts->update_one(score, label, text_name(group, group_size));
-    });
+    return gstar_sketch_weigh_text(sketch, score, label, group, group_size, 1, 1);
 }
 
 int gstar_sketch_count_number(gstar_sketch* sketch, double score, unsigned label,
                               int64_t group) {
-    return guarded([&] {
-        if (label > 2) gstar::refuse_label(std::uint64_t{label}, -1);
-        sketch->counts->update_one(score, label, name::of(group));
-    });
+    return gstar_sketch_weigh_number(sketch, score, label, group, 1, 1);
 }
 
 int gstar_sketch_weigh_text(gstar_sketch* sketch, double score, unsigned label,
@@ -316,14 +306,12 @@ int gstar_sketch_weigh_f64(gstar_sketch* sketch, size_t n, const double* scores,
 
 int gstar_sketch_count_f32(gstar_sketch* sketch, size_t n, const float* scores,
                            const uint8_t* labels, const int32_t* groups) {
-    return guarded(
-        [&] { sketch->counts->update(rows_of(n, scores, labels, groups)); });
+    return weigh_many(sketch, n, scores, labels, groups, nullptr, nullptr);
 }
 
 int gstar_sketch_count_f64(gstar_sketch* sketch, size_t n, const double* scores,
                            const uint8_t* labels, const int32_t* groups) {
-    return guarded(
-        [&] { sketch->counts->update(rows_of(n, scores, labels, groups)); });
+    return weigh_many(sketch, n, scores, labels, groups, nullptr, nullptr);
 }
 
 int gstar_sketch_merge(gstar_sketch* into, gstar_sketch* from) {

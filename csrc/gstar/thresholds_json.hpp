@@ -35,34 +35,27 @@ struct json_kind {
     bool (*holds)(const json&);
 };
 
+inline bool is_json_switch(const json& v) { return v.type == json::kind::boolean; }
+inline bool is_json_threshold(const json& v) {
+    return v.is_number() || v.text == "inf" || v.text == "-inf";
+}
+
+constexpr json_kind anything{"", [](const json&) { return true; }};
 constexpr json_kind a_number{"a number",
                              [](const json& v) { return v.is_number(); }};
-constexpr json_kind a_threshold{"a number, 'inf' or '-inf'", [](const json& v) {
-                                    return v.is_number() || v.text == "inf" ||
-                                           v.text == "-inf";
-                                }};
-constexpr json_kind a_threshold_or_null{
-    "a number, 'inf', '-inf' or null",
-    [](const json& v) { return a_threshold.holds(v) || v.is_null(); }};
-constexpr json_kind a_switch{
-    "true or false", [](const json& v) { return v.type == json::kind::boolean; }};
+constexpr json_kind a_threshold{"a number, 'inf' or '-inf'", is_json_threshold};
+constexpr json_kind a_switch{"true or false", is_json_switch};
 constexpr json_kind a_text{
     "a string", [](const json& v) { return v.type == json::kind::text; }};
-constexpr json_kind a_text_or_null{"a string or null", [](const json& v) {
-                                       return a_text.holds(v) || v.is_null();
-                                   }};
 constexpr json_kind a_list{
     "a list", [](const json& v) { return v.type == json::kind::list; }};
-constexpr json_kind a_list_or_null{
-    "a list or null", [](const json& v) { return a_list.holds(v) || v.is_null(); }};
 constexpr json_kind a_policy{
     "'raise', 'default', a number, 'inf' or '-inf'", [](const json& v) {
-        return a_threshold.holds(v) || v.text == "raise" || v.text == "default";
+        return is_json_threshold(v) || v.text == "raise" || v.text == "default";
     }};
 constexpr json_kind a_nan_policy{"'raise', true or false", [](const json& v) {
-                                     return a_switch.holds(v) || v.text == "raise";
+                                     return is_json_switch(v) || v.text == "raise";
                                  }};
-constexpr json_kind anything{"", [](const json&) { return true; }};
 
 /// The members of an object, asked for by name.
 class json_members {
@@ -74,19 +67,17 @@ public:
                            " must be an object");
     }
 
-    /// A member that may be left out: null where it is.
-    const json* find(std::string_view key, const json_kind& kind) {
+    /// A member that may be left out: nullptr where it is, and where it is null if
+    /// that is allowed.
+    const json* find(std::string_view key, const json_kind& kind,
+                     bool or_null = false) {
         asked_.push_back(key);
         const json* const v = object_.find(key);
-        if (v != nullptr && !kind.holds(*v))
+        if (v == nullptr || (or_null && v->is_null())) return nullptr;
+        if (!kind.holds(*v))
             bad_thresholds((where_.empty() ? "" : where_ + ".") + std::string(key) +
-                           " must be " + kind.words);
+                           " must be " + kind.words + (or_null ? ", or null" : ""));
         return v;
-    }
-    /// The same, null also where the member is null.
-    const json* given(std::string_view key, const json_kind& kind) {
-        const json* const v = find(key, kind);
-        return v == nullptr || v->is_null() ? nullptr : v;
     }
     const json& need(std::string_view key, const json_kind& kind) {
         const json* const v = find(key, kind);
@@ -319,17 +310,17 @@ inline thresholds thresholds_of(const json& document) {
     thresholds t;
     for (const char* const key : {"format", "version"}) from.need(key, anything);
     for (const char* const key : {"score_column", "group_column"})
-        from.find(key, a_text_or_null);
+        from.find(key, a_text, true);
     from.find("checksum", a_text);
     if (const json* v = from.find("unified", a_switch)) t.unified = v->truth;
-    if (const json* v = from.given("default_threshold", a_threshold_or_null))
+    if (const json* v = from.find("default_threshold", a_threshold, true))
         t.default_threshold = threshold_number(*v);
     read_policies(from, t);
-    if (const json* v = from.given("sketch_digest", a_text_or_null))
+    if (const json* v = from.find("sketch_digest", a_text, true))
         t.sketch_digest = digest_of(v->text);
-    if (const json* v = from.given("expires", a_text_or_null))
+    if (const json* v = from.find("expires", a_text, true))
         t.expires = seconds_of(v->text);
-    if (const json* v = from.given("cuts", a_list_or_null)) {
+    if (const json* v = from.find("cuts", a_list, true)) {
         t.cuts.emplace();
         for (const json& cut : v->list) {
             if (!cut.is_number())

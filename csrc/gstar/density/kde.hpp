@@ -147,18 +147,12 @@ public:
         for (int k = 0; k < kde_orders; ++k)
             columns[k] =
                 out.columns.data() + static_cast<std::size_t>(k) * out.stride;
-#ifdef GSTAR_KDE_AVX2
-        if (active_kernel() != kernel::generic) {
-            spread_points_avx2(positions.data(), weights_.data(), points_.size(),
-                               grid.data() + kde_reach);
-            convolve_avx2(grid.data(), taps, out.stride, columns);
-        } else
+        auto* run = &spread_and_convolve;
+#if GSTAR_HAS_AVX2
+        if (active_kernel() != kernel::generic) run = &spread_and_convolve_avx2;
 #endif
-        {
-            spread_points_generic(positions.data(), weights_.data(), points_.size(),
-                                  grid.data() + kde_reach);
-            convolve_generic(grid.data(), taps, out.stride, columns);
-        }
+        run(positions.data(), weights_.data(), points_.size(), grid.data(), taps,
+            out.stride, columns);
         // What lies more than kde_reach nodes to the left counts whole.
         double left = 0.0;
         for (std::size_t i = 0; i < out.nodes; ++i) {

@@ -118,4 +118,17 @@ private:
     std::vector<double> low_, high_;
 };
 
+/// `use` with the halves of two blocks, one from each tree; only the wider block is
+/// halved where their widths differ.
+template <class Cost, class Use>
+void halve_pair(const block_tree<Cost>& first, typename block_tree<Cost>::block a,
+                const block_tree<Cost>& second, typename block_tree<Cost>::block b,
+                Use use) {
+    typename block_tree<Cost>::block as[2] = {a, a}, bs[2] = {b, b};
+    const int n_a = a.level >= b.level ? first.halves(a, as) : 1;
+    const int n_b = b.level >= a.level ? second.halves(b, bs) : 1;
+    for (int x = 0; x < n_a; ++x)
+        for (int y = 0; y < n_b; ++y) use(as[x], bs[y]);
+}
+
 }  // namespace gstar

@@ -91,22 +91,18 @@ private:
             scan(a, b);
             return;
         }
-        block as[2] = {a, a}, bs[2] = {b, b};
-        const int n_a = a.level >= b.level ? first_.halves(a, as) : 1;
-        const int n_b = b.level >= a.level ? second_.halves(b, bs) : 1;
         struct child {
             double loss;
             block a, b;
         } children[4];
         int n = 0;
-        for (int x = 0; x < n_a; ++x)
-            for (int y = 0; y < n_b; ++y) {
-                const child c{bound(as[x], bs[y]), as[x], bs[y]};
-                int at = n++;
-                for (; at > 0 && c.loss < children[at - 1].loss; --at)
-                    children[at] = children[at - 1];
-                children[at] = c;
-            }
+        halve_pair(first_, a, second_, b, [&](block x, block y) {
+            const child c{bound(x, y), x, y};
+            int at = n++;
+            for (; at > 0 && c.loss < children[at - 1].loss; --at)
+                children[at] = children[at - 1];
+            children[at] = c;
+        });
         for (int c = 0; c < n; ++c)
             visit(children[c].a, children[c].b, children[c].loss);
     }

@@ -222,11 +222,7 @@ private:
                         offer(i, j);
             return;
         }
-        block as[2] = {a, a}, bs[2] = {b, b};
-        const int n_a = a.level >= b.level ? first_.halves(a, as) : 1;
-        const int n_b = b.level >= a.level ? second_.halves(b, bs) : 1;
-        for (int x = 0; x < n_a; ++x)
-            for (int y = 0; y < n_b; ++y) push(as[x], bs[y]);
+        halve_pair(first_, a, second_, b, [&](block x, block y) { push(x, y); });
     }
 
     problem<Cost> p_;

@@ -10,8 +10,9 @@
 #include <cstddef>
 #include <cstring>  // memcpy: a load that needs no alignment
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define GSTAR_KDE_AVX2 1
+#include "gstar/base/simd/dispatch.hpp"
+
+#if GSTAR_HAS_AVX2
 #define GSTAR_INLINE inline __attribute__((always_inline))
 #else
 #define GSTAR_INLINE inline
@@ -51,8 +52,8 @@ using tap_table = std::array<std::array<double, kde_orders>, kde_taps>;
 /// `positions` are in units of the grid. Summing a smooth kernel over the nodes
 /// then equals summing it over the points, up to the interpolation error of the
 /// kernel: 5e-13 at six nodes for each bandwidth.
-GSTAR_INLINE void spread_points_body(const double* positions, const double* weights,
-                                     std::size_t n, double* grid) {
+GSTAR_INLINE void spread_points(const double* positions, const double* weights,
+                                std::size_t n, double* grid) {
     constexpr int last = stencil - 1;
     double scale[stencil];  // 1 / product over k != j of (j - k)
     for (int j = 0; j < stencil; ++j) {
@@ -87,8 +88,8 @@ GSTAR_INLINE void spread_points_body(const double* positions, const double* weig
 
 /// out[k][i] = sum over m of taps[m][k] * grid[i + m], for i in [0, n); n is a
 /// multiple of `lanes`.
-GSTAR_INLINE void convolve_body(const double* grid, const tap_table& taps,
-                                std::size_t n, double* const* out) {
+GSTAR_INLINE void convolve(const double* grid, const tap_table& taps, std::size_t n,
+                           double* const* out) {
     for (std::size_t i = 0; i < n; i += lanes) {
         pack sum[kde_orders][2] = {};
         for (std::size_t m = 0; m < kde_taps; ++m) {
@@ -105,25 +106,20 @@ GSTAR_INLINE void convolve_body(const double* grid, const tap_table& taps,
     }
 }
 
-inline void spread_points_generic(const double* positions, const double* weights,
-                                  std::size_t n, double* grid) {
-    spread_points_body(positions, weights, n, grid);
-}
-inline void convolve_generic(const double* grid, const tap_table& taps,
-                             std::size_t n, double* const* out) {
-    convolve_body(grid, taps, n, out);
+/// Both loops, for the baseline processor.
+inline void spread_and_convolve(const double* positions, const double* weights,
+                                std::size_t n, double* grid, const tap_table& taps,
+                                std::size_t nodes, double* const* out) {
+    spread_points(positions, weights, n, grid + kde_reach);
+    convolve(grid, taps, nodes, out);
 }
 
-#ifdef GSTAR_KDE_AVX2
-__attribute__((target("avx2"))) inline void spread_points_avx2(
-    const double* positions, const double* weights, std::size_t n, double* grid) {
-    spread_points_body(positions, weights, n, grid);
-}
-__attribute__((target("avx2"))) inline void convolve_avx2(const double* grid,
-                                                          const tap_table& taps,
-                                                          std::size_t n,
-                                                          double* const* out) {
-    convolve_body(grid, taps, n, out);
+#if GSTAR_HAS_AVX2
+GSTAR_AVX2 inline void spread_and_convolve_avx2(
+    const double* positions, const double* weights, std::size_t n, double* grid,
+    const tap_table& taps, std::size_t nodes, double* const* out) {
+    spread_points(positions, weights, n, grid + kde_reach);
+    convolve(grid, taps, nodes, out);
 }
 #endif
 

@@ -290,16 +290,7 @@ private:
 
     /// How far a choice misses the limits, added over windows; 0 where it meets them.
     double missed(const state& now) const {
-        double out = 0.0, total = 0.0;
-        for (const window& w : windows_) {
-            double low = infinity, high = -infinity;
-            for (const std::size_t q : w.low) low = std::min(low, now.value[q]);
-            for (const std::size_t q : w.high) high = std::max(high, now.value[q]);
-            add_missed(w, low, high, out, total);
-        }
-        for (const single& one : singles_)
-            out += over(one.sign * now.value[one.q], one.right);
-        return out + over(total, total_);
+        return missed(around_of(now, {}, {}), {});
     }
 
     /// The same with other hits of the measures that some segments change.
