@@ -111,14 +111,6 @@ using count_overflow_error = refused_as<std::overflow_error>;
     throw type_error({"missing_group", "groups", row});
 }
 
-[[noreturn]] inline void refuse_nan(std::int64_t row) {
-    refuse({"nan_score", "scores", row});
-}
-
-[[noreturn]] inline void refuse_huge(double score, std::int64_t row) {
-    refuse({"too_large", "scores", row, score});
-}
-
 [[noreturn]] inline void refuse_label(refused_value label, std::int64_t row) {
     refuse({"bad_label", "labels", row, std::move(label)});
 }
@@ -137,15 +129,6 @@ using count_overflow_error = refused_as<std::overflow_error>;
 
 [[noreturn]] inline void refuse_groups(std::uint64_t groups, std::uint64_t most) {
     refuse({"too_many_groups", "groups", -1, groups, most});
-}
-
-[[noreturn]] inline void refuse_memory(std::uint64_t groups, std::uint64_t bins,
-                                       bool weighted, std::uint64_t limit) {
-    throw memory_limit_error(
-        {"too_much_memory", "memory_limit", -1,
-         std::vector<std::int64_t>{static_cast<std::int64_t>(groups),
-                                   static_cast<std::int64_t>(bins), weighted},
-         limit});
 }
 
 }  // namespace gstar

@@ -49,7 +49,11 @@ inline void check_memory(std::uint64_t groups, std::uint64_t bins, bool weighted
     // Kernels number the places of bins with 32 bits.
     const double most = std::min(static_cast<double>(limit), 64 * 1073741824.0);
     if (need > most)
-        refuse_memory(groups, bins, weighted, static_cast<std::uint64_t>(most));
+        throw memory_limit_error(
+            {"too_much_memory", "memory_limit", -1,
+             std::vector<std::int64_t>{static_cast<std::int64_t>(groups),
+                                       static_cast<std::int64_t>(bins), weighted},
+             static_cast<std::uint64_t>(most)});
 }
 
 namespace detail {

@@ -29,8 +29,9 @@ inline double greatest_score() noexcept { return std::ldexp(1.0, 1000); }
 
 /// Throw for a score that cannot be counted.
 inline void check_score(double x, std::int64_t row, bool skip_nan = false) {
-    if (std::isnan(x) && !skip_nan) refuse_nan(row);
-    if (std::fabs(x) > greatest_score() && !std::isinf(x)) refuse_huge(x, row);
+    if (std::isnan(x) && !skip_nan) refuse({"nan_score", "scores", row});
+    if (std::fabs(x) > greatest_score() && !std::isinf(x))
+        refuse({"too_large", "scores", row, x});
 }
 
 /// x * 2^exponent, rounded as std::ldexp does, and quicker where it can be.

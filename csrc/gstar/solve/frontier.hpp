@@ -60,8 +60,6 @@ public:
         return out;
     }
 
-    std::size_t opened() const noexcept { return opened_; }
-
 private:
     using block = typename block_tree<Cost>::block;
 
@@ -209,7 +207,6 @@ private:
 
     void visit(const node& n) {
         const block a = n.a, b = n.b;
-        ++opened_;
         if (a.level == 0 && b.level == 0) {
             // no pair of this block may cost more than the stairs at the block's
             // smallest gap
@@ -232,7 +229,6 @@ private:
     std::vector<step> stairs_;  // gaps rise, costs fall
     std::vector<double> gaps_;  // of the stairs
     std::vector<node> heap_;
-    std::size_t opened_ = 0;
 };
 
 /// The frontier of any number of groups, by descending gaps; stops early after

@@ -154,9 +154,6 @@ public:
     rows_by_label accepted(std::size_t entry) const noexcept {
         return by_label(counts_.accepted, entry);
     }
-    rows_by_label at_unified(std::size_t k) const noexcept {
-        return by_label(counts_.at_unified, k);
-    }
 
     bool penalised() const noexcept {
         return std::any_of(penalty_.begin(), penalty_.end(),
