@@ -138,7 +138,9 @@ def certify(
     level, exact = check_confidence(confidence), checked_flag("exact", exact)
     if limits is None and isinstance(thresholds, Result):
         limits = thresholds.limits
-    asked = Question.of(limits=limits, confidence=level).limits
+    asked = Question.of(limits=limits).limits
+    if not asked:
+        Question.of(confidence=level)  # raises: it needs limits
     labels = label_notes(sketch._core)
     taken = Taken.of(thresholds, sketch, "certifying")
     rows = _Rows.of(taken, exact)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from gstar_fast._base.arrays import Bools, Floats
-from gstar_fast._base.json import bad_document, decode_name, encode_name
+from gstar_fast._base.json import bad_document
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.place import bad_option
 from gstar_fast._base.refusals.refusal import refusal
@@ -22,7 +22,7 @@ from gstar_fast._rates import SOLVER_RATES
 HARDLY_A_RATIO = 0.2  # a limit on a ratio up to here reads like a gap
 LARGEST_PENALTY = 1e100
 
-MEMBERS = {"of", "group", "at_least", "at_most"}  # of a saved limit
+MEMBERS = {"of", "at_least", "at_most"}  # of a saved limit
 
 LimitKey: TypeAlias = str | tuple[str, Name]  # what a limit is about
 LimitLike: TypeAlias = float | Mapping[str, float]  # what it asks for
@@ -38,8 +38,6 @@ def read_limits(given: object) -> tuple[Limit, ...]:
 def encode_limit(limit: Limit) -> dict[str, Any]:
     """The limit as JSON has it."""
     out: dict[str, Any] = {"of": limit.criterion.name}
-    if limit.group is not None:
-        out["group"] = encode_name(limit.group)
     if limit.least > -math.inf:
         out["at_least"] = limit.least
     if limit.most < math.inf:
@@ -55,8 +53,7 @@ def saved_limits(saved: object) -> tuple[Limit, ...]:
             raise bad_document(f"a limit has the members {', '.join(sorted(MEMBERS))}; got {reprlib.repr(one)}")
         if not all(is_number(one[end]) for end in ("at_least", "at_most") if end in one):
             raise bad_document(f"limits on {one['of']} must be numbers; got {reprlib.repr(one)}")
-        group = decode_name(one["group"], "group") if "group" in one else None
-        limit = Limit(KNOWN[one["of"]], one.get("at_least", -math.inf), one.get("at_most", math.inf), group)
+        limit = Limit(KNOWN[one["of"]], one.get("at_least", -math.inf), one.get("at_most", math.inf))
         given[limit.key] = limit.given
     return read_limits(given)
 

@@ -152,8 +152,8 @@ def made(
 def infeasible(search: Search, choice: Choice, end: float) -> Result:
     """Thresholds that miss the limits by the least, and how far the limits are out of reach.
 
-    Of all that miss them by no more, those with the least error, or loss: the answer to the looser question. At the
-    moment `end` the search for them stops.
+    Finds the smallest slack at which the limits can be met, and returns the thresholds with the least error (with
+    penalties, the least loss) under limits loosened by that slack. The search ends at the moment `end`.
     """
     unified = search.question.unified
 

@@ -20,7 +20,7 @@ from gstar_fast._question.cut import Segments
 from gstar_fast._question.limits import Limits, check_criterion, warn_of_ratios
 from gstar_fast._question.question import Densities, ObjectiveLike, Question, check_confidence, name_of
 from gstar_fast._question.roles import ColumnsLike
-from gstar_fast._question.tables import check_verb
+from gstar_fast._question.tables import check_together, check_verb
 from gstar_fast._rates import SOLVER_RATES, has_rate
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
@@ -108,6 +108,7 @@ def frontier(
     warn_of_ratios(question.limits)
     if confidence is not None:  # the limit that it promises is on the criterion
         question = replace(question, confidence=check_confidence(confidence))
+        check_together(question.limited(CRITERION[criterion].limit(1.0)))
     if by == "penalties":
         check_verb(question, "frontier of penalties")
     if question.smooth:

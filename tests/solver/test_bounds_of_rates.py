@@ -276,3 +276,25 @@ def test_the_command_line_takes_floors(tmp_path, capsys):
     result = gf.Result.load(out)
     assert result.limits == {"tpr": {"at_least": 0.3}, "equalized_odds": 0.1, "selected": {"at_most": 0.25}}
     assert result.question.as_options()[:6] == options
+
+
+def test_a_floor_is_certified_on_fresh_rows():
+    result = gf.solve(sketch_of_people(), limits={"tpr": {"at_least": 0.6}})
+    table = gf.datasets.paper_synthetic(rows=20_000, seed=9)
+    fresh = gf.Sketch.from_rows(table.scores, table.labels, table.groups)
+    assert gf.certify(result, fresh).holds
+    assert not gf.certify(result, fresh, limits={"tpr": {"at_least": 0.99}}).holds
+    assert gf.certify(result, fresh, limits={"selected": {"at_most": 0.99}}).holds
+    with pytest.raises(ValueError, match="needs limits"):
+        gf.certify(result.thresholds, fresh)
+
+
+def test_a_curve_of_promises_with_a_floor_is_rejected():
+    with pytest.raises(ValueError, match="only limits on gaps can be promised"):
+        gf.frontier(sketch_of_people(), "equalized_odds", limits=FLOOR, confidence=0.9)
+
+
+def test_a_group_without_the_rows_of_a_floor_is_named():
+    sketch = gf.Sketch.from_rows([1.0, 2.0, 3.0, 4.0], [0, 0, 0, 0], list("aabb"))
+    with pytest.raises(ValueError, match="tpr needs a group that has some"):
+        gf.solve(sketch, limits=FLOOR)

@@ -399,7 +399,7 @@ def _undefined_rate(e: Any, _: Face) -> str:
     which, verb = ("group", "has") if len(e.value) == 1 else ("groups", "have")
     return (
         f"{which} {first_few(map(repr, e.value))} {verb} no {needed}, so {rate} is undefined there; {e.argument} needs "
-        "two groups that have some"
+        f"{'two groups that have' if e.argument in CRITERION else 'a group that has'} some"
     )
 
 

@@ -53,7 +53,7 @@ class Certificate:
     Candidate 0 is -inf, candidate 1 + i is edge i.
     """
 
-    limits: tuple[Limit, ...]  # the group of one on a single group is a number
+    limits: tuple[Limit, ...]  # in a limit on one group, `group` is its position, not its name
     prices: tuple[int, int]  # of a false positive and of a false negative
     unit: float
     order: tuple[int, ...] | None  # segments along which candidates may not fall; None where they may

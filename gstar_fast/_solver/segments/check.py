@@ -104,7 +104,10 @@ class Checker:
         return cost, broken
 
     def paid(self, uppers: dict[str, Fraction]) -> Fraction:
-        """What gaps within the limits can make multipliers of upper rows pay at most: the dearest takes what it may."""
+        """The largest total that multipliers of upper rows can contribute while every gap stays within its limit.
+
+        If the sum of two gaps is limited, the rate with the larger multiplier gets its share of that sum first.
+        """
         total, left = Fraction(0), self.sum
         for rate, price in sorted(uppers.items(), key=lambda each: -each[1]):
             gap = self.limits[rate]

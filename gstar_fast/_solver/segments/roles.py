@@ -1,4 +1,4 @@
-"""Results of questions that name columns: told of the sketch that has them all."""
+"""Map a sketch with several group columns to the protected groups, or segments, that a result is about."""
 
 from __future__ import annotations
 
