@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._engines import spark as spark
     from gstar_fast._engines import sql as sql
     from gstar_fast._estimator.classifier import GroupThresholdClassifier as GroupThresholdClassifier
-    from gstar_fast._estimator.probability import GroupProbability as GroupProbability
+    from gstar_fast._estimator.decide_by import GroupProbability as GroupProbability
     from gstar_fast._question.cut import Segments as Segments
     from gstar_fast._report.report import report as report
     from gstar_fast._sketch.merging import merge_all as merge_all
@@ -51,7 +51,7 @@ _ROOMS = {
     "_density.density": ("density",),
     "_density.quality": ("fit_quality",),
     "_estimator.classifier": ("GroupThresholdClassifier",),
-    "_estimator.probability": ("GroupProbability",),
+    "_estimator.decide_by": ("GroupProbability",),
     "_question.cut": ("Segments",),
     "_report.report": ("report",),
     "_sketch.merging": ("merge_all",),

@@ -81,7 +81,7 @@ class Thresholds:
 
     def with_policies(self, unknown: Unknown, nan: Nan) -> Thresholds:
         """The same thresholds with other policies."""
-        return replace(self, unknown=_checked_unknown(unknown, self.default), nan=_checked_nan(nan))
+        return replace(self, unknown=checked_unknown(unknown, self.default), nan=_checked_nan(nan))
 
 
 def make(
@@ -119,7 +119,7 @@ def make(
         unified=bool(unified),
         default=clean_default,
         mixtures=None if mixtures is None else _checked_mixtures(mixtures, clean),
-        unknown=_checked_unknown(unknown, clean_default),
+        unknown=checked_unknown(unknown, clean_default),
         nan=_checked_nan(nan),
         sketch_digest=_checked_digest(sketch_digest),
         expires=None if expires is None else _seconds(expires),
@@ -148,7 +148,8 @@ def _number(value: Any, what: str) -> float:
     return number + 0.0  # -0.0 is 0.0
 
 
-def _checked_unknown(unknown: Any, default: float | None) -> Unknown:
+def checked_unknown(unknown: Any, default: float | None) -> Unknown:
+    """A policy for groups without a threshold; raises where it is none."""
     if isinstance(unknown, str):
         if unknown not in ("raise", "default"):
             raise bad_value("unknown", f'unknown must be "raise", "default" or a threshold; got {unknown!r}')

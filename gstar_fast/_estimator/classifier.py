@@ -3,44 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gstar_fast._base.arrays import Values
 from gstar_fast._base.refusals.place import bad_value
 
 try:
     from sklearn import get_config
     from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-    from sklearn.metrics import accuracy_score
     from sklearn.utils import Tags, get_tags
     from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
-    from sklearn.utils.metaestimators import available_if
-    from sklearn.utils.validation import _estimator_has, check_is_fitted
 except ImportError as error:
     raise ImportError("GroupThresholdClassifier needs scikit-learn 1.6; install gstar-fast[sklearn]") from error
 
-from gstar_fast._base.names import Name, listed
+from gstar_fast._base.names import listed
 from gstar_fast._base.public import lives_in
-from gstar_fast._base.thresholds import Unknown
-from gstar_fast._decide.decider import Decider
+from gstar_fast._base.thresholds import Unknown, checked_unknown
 from gstar_fast._estimator.decide_by import (
-    Roles,
-    Saved,
-    as_they_came,
-    checked_question,
-    count_fitted,
-    decide,
-    group_estimator_of,
-    question_of,
-    source_of,
-    trained,
+    ByProbability,
+    GroupProbability,
+    check_decide_by,
+    columns_of,
+    prefit_group,
+    train_group,
 )
-from gstar_fast._estimator.groups import Source
-from gstar_fast._estimator.training import Classifier, Rows, Scoring, planned, read_rows, train
+from gstar_fast._estimator.fitted import Fitted
+from gstar_fast._estimator.groups import Roles, Source
+from gstar_fast._estimator.training import (
+    Classifier,
+    Rows,
+    count_fitted,
+    fitted_labels,
+    planned,
+    prefit,
+    read_rows,
+    response_method,
+    train,
+)
+from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.limits import Limits
 from gstar_fast._question.question import ObjectiveLike, Question
@@ -51,9 +54,11 @@ from gstar_fast._verbs.solve import solve_question
 
 __all__ = ["GroupThresholdClassifier"]
 
+COLUMNS = {"fair_between", "decide_by"}  # of a question; the others are options of the classifier, by the same names
+
 
 @lives_in("gstar_fast")
-class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class GroupThresholdClassifier(Fitted, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Binary classifier that decides by one threshold for each group, found by `solve` on out-of-fold scores.
 
     `fit` trains `estimator` on parts of the rows and counts the scores of the rows left out, so that thresholds are not
@@ -140,8 +145,6 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
     >>> model.result_.gaps["equal_opportunity"] <= 0.02
     True
     """
-
-    _solved: tuple[Result, Decider] | None  # None where rows were counted since the last solve
 
     def __init__(
         self,
@@ -231,21 +234,23 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         GroupThresholdClassifier
             The classifier itself.
         """
-        question, sketch = checked_question(self), Sketch(bins=self.bins, range=self.range)
-        rows = self._rows(source_of(self, sensitive_features), X, y, sensitive_features, sample_weight)
-        check_several(question, rows.groups.names)
+        question, sketch = self._question(), Sketch(bins=self.bins, range=self.range)
+        rows = self._rows(self._source_of(sensitive_features), X, y, sensitive_features, sample_weight)
+        check_several(question, rows.protected.names)
+        by, probability = None, self._probability
         if self._is_prefit:
             if params:
                 raise bad_value("cv", f"cv='prefit' trains nothing, so there is no use for {listed(sorted(params))}")
-            estimator, by = as_they_came(self, rows, whole=True)
-            groups = count_fitted(self, sketch, rows, estimator, by)
+            estimator = prefit(self.estimator, rows)
+            if probability is not None:
+                by, rows = prefit_group(probability, rows, fitted_labels(self, estimator, rows))
+            count_fitted(self, sketch, rows, estimator)
         else:
-            metadata = {"sensitive_features": sensitive_features, "sample_weight": rows.weights, **params}
-            plan = planned(self, rows, metadata, group_estimator_of(self))
-            by, groups = trained(self, rows, plan)
-            estimator = train(self, sketch, rows, plan, groups)
-        roles = Roles.of(by, rows.groups, groups, sketch)
-        self._keep(estimator, sketch, rows, roles, self._solve(sketch, roles, question))
+            plan = planned(self, rows, {"sensitive_features": sensitive_features, **params})
+            if probability is not None:
+                by, rows = train_group(probability, self, rows, plan)
+            estimator = train(self, sketch, rows, plan)
+        self._keep(estimator, sketch, rows, by, question)
         return self
 
     def partial_fit(
@@ -280,23 +285,58 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         if fitted:
             sketch, source = self.sketch_, self._source
         else:
-            checked_question(self)
-            sketch, source = Sketch(bins=self.bins, range=self.range), source_of(self, sensitive_features)
-        rows = self._rows(source, X, y, sensitive_features, sample_weight)
-        estimator, by = (self.estimator_, self._roles.by) if fitted else as_they_came(self, rows, whole=False)
+            self._question()  # checks all options
+            sketch, source = Sketch(bins=self.bins, range=self.range), self._source_of(sensitive_features)
+        rows, by, probability = self._rows(source, X, y, sensitive_features, sample_weight), None, self._probability
+        estimator = self.estimator_ if fitted else prefit(self.estimator, rows)
         known = estimator.classes_
         if classes is not None and not np.array_equal(np.unique(np.asarray(classes)), known):
             raise bad_value("classes", f"classes must be those of the estimator, {known.tolist()}; got {classes!r}")
-        groups = count_fitted(self, sketch, rows, estimator, by)
+        if fitted:
+            rows = rows if self._by is None else self._by.cut(rows)
+        elif probability is not None:
+            by, rows = prefit_group(probability, rows, None)
+        count_fitted(self, sketch, rows, estimator)
         if fitted:
             self._solved = None
         else:
-            self._keep(estimator, sketch, rows, Roles.of(by, rows.groups, groups, sketch), None)
+            self._keep(estimator, sketch, rows, by, None)
         return self
 
     @property
     def _is_prefit(self) -> bool:
         return isinstance(self.cv, str) and self.cv == "prefit"
+
+    @property
+    def _probability(self) -> GroupProbability | None:
+        return self.decide_by if isinstance(self.decide_by, GroupProbability) else None
+
+    def _question(self) -> Question:
+        """What is asked; all options are checked. Columns get their names when they are counted, see `_solve`."""
+        for flag in ("drop_sensitive", "drop_decide_by", "refit"):
+            checked_flag(flag, getattr(self, flag))
+        given = {one.name: getattr(self, one.name) for one in fields(Question) if one.name not in COLUMNS}
+        if self.decide_by is not None:
+            given |= {"fair_between": 0, "decide_by": 1}
+        question = Question.of(**given)
+        if self.decide_by is not None:
+            check_decide_by(self.decide_by, self.drop_sensitive)
+        checked_unknown(self.unknown, default=0.0)
+        response_method(self.estimator, self.response_method)
+        return question
+
+    def _source_of(self, given: object) -> Source:
+        """Where groups come from; `given` is what came as `sensitive_features`."""
+        by = None if self.decide_by is None else columns_of(self.decide_by)
+        source = Source(given is not None, self.sensitive_features, self.drop_sensitive, by, self.drop_decide_by)
+        if source.is_nowhere and (self.limits or self.penalties or self.decide_by is not None):
+            asked = "limits and penalties compare" if self.decide_by is None else "decide_by is about gaps between"
+            raise bad_value(
+                "sensitive_features",
+                f"{asked} groups, but there are none: pass sensitive_features=... to fit, or name columns of X with "
+                "GroupThresholdClassifier(..., sensitive_features='column')",
+            )
+        return source
 
     def _rows(self, source: Source, X: object, y: ArrayLike, given: object, sample_weight: ArrayLike | None) -> Rows:
         """Labelled rows; ``set_fit_request(sample_weight=False)`` keeps their weights for the estimator."""
@@ -304,133 +344,34 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         declined = get_config()["enable_metadata_routing"] and own.get("sample_weight") is False
         return read_rows(source, X, y, given, sample_weight, weighted=not declined)
 
-    def _solve(self, sketch: Sketch, roles: Roles, question: Question) -> tuple[Result, Decider]:
-        result = solve_question(sketch, roles.question(self, question))
-        result = replace(result, origin=replace(result.origin, group_column=roles.column))
-        return result, result.decider(unknown=self.unknown)
+    def _solve(self, sketch: Sketch, roles: Roles, by: ByProbability | None, question: Question) -> Result:
+        """The result of a question, with a warning where its thresholds miss what was asked."""
+        if roles.decide_by:
+            cut = self.decide_by if by is None else by.segments
+            columns = cut.of(roles.decide_by[0]) if isinstance(cut, Segments) else roles.decide_by
+            question = replace(question, fair_between=roles.fair_between, decide_by=columns)
+        result = solve_question(sketch, question)
+        result = replace(result, origin=replace(result.origin, group_column=roles.column if by is None else None))
+        result._warn_if_missed()
+        return result
+
+    def _solve_again(self) -> Result:
+        return self._solve(self.sketch_, self._roles, self._by, self._question())
 
     def _keep(
-        self, estimator: Classifier, sketch: Sketch, rows: Rows, roles: Roles, solved: tuple[Result, Decider] | None
+        self, estimator: Classifier, sketch: Sketch, rows: Rows, by: ByProbability | None, question: Question | None
     ) -> None:
-        """Set all that `fit` learned, at once."""
-        self.estimator_, self.sketch_, self._roles, self._source = estimator, sketch, roles, rows.source
-        self._solved = solved
+        """Solve, unless this is for later, and set all that `fit` learned at once."""
+        roles = Roles.of(rows.protected, rows.groups, sketch)
+        self._solved = None if question is None else self._solve(sketch, roles, by, question)
+        self.estimator_, self.sketch_, self._source, self._roles, self._by = estimator, sketch, rows.source, roles, by
         for name, value in rows.source.names_of(estimator, rows.whole).items():
             if value is not None:
                 setattr(self, name, value)
             elif hasattr(self, name):
                 delattr(self, name)
 
-    # --------------------------------------------------------------------------------------------------------- reading
-
-    def _solution(self) -> tuple[Result, Decider]:
-        check_is_fitted(self, "sketch_")
-        solved = self._solved
-        if solved is None:
-            solved = self._solved = self._solve(self.sketch_, self._roles, question_of(self))
-        return solved
-
-    @property
-    def result_(self) -> Result:
-        """What `solve` found: thresholds, rates, gaps and a verdict."""
-        return self._solution()[0]
-
-    @property
-    def thresholds_(self) -> dict[Name, float]:
-        """Threshold of each group."""
-        return dict(self.result_.thresholds)
-
-    @property
-    def segments_(self) -> Segments | None:
-        """Cut points of the group probability."""
-        check_is_fitted(self, "sketch_")
-        return None if self._roles.by is None else self._roles.by.segments
-
-    @property
-    def group_estimator_(self) -> object:
-        """The fitted classifier that tells the group."""
-        check_is_fitted(self, "sketch_")
-        return None if self._roles.by is None else self._roles.by.model
-
-    @property
-    def classes_(self) -> Values:
-        """The two labels."""
-        check_is_fitted(self, "sketch_")
-        classes: Values = self.estimator_.classes_
-        return classes
-
-    # ------------------------------------------------------------------------------------------------------ predicting
-
-    def predict(
-        self,
-        X: object,
-        sensitive_features: object = None,
-        keys: ArrayLike | None = None,
-    ) -> Values:
-        """Decide rows by the threshold of their group.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            As `fit` got it.
-        sensitive_features : array-like, optional
-            Group of each row, if `fit` was passed groups; not looked at with `decide_by` or ``unified=True``.
-        keys : array-like of shape (n_samples,), optional
-            With ``randomize=True``, what identifies each row; the same key draws the same. See `Decider`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            One of `classes_` for each row.
-        """
-        _, decider = self._solution()
-        by = self._roles.by
-        if decider.unified or by is not None:  # groups are not looked at
-            features, groups = self._source.features(X), None
-        else:
-            features, groups = self._source.read(X, sensitive_features)
-        scoring = Scoring.of(self, self.estimator_, self.classes_)
-        scores = scoring(self.estimator_, features)
-        accepted = decide(decider, scores, groups if by is None else by.read(X, self._source), keys)
-        answers: Values = self.classes_[np.where(accepted, scoring.positive, 1 - scoring.positive)]
-        return answers
-
-    def score(
-        self,
-        X: object,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        sensitive_features: object = None,
-    ) -> float:
-        """Accuracy of `predict`."""
-        return float(accuracy_score(y, self.predict(X, sensitive_features), sample_weight=sample_weight))
-
-    def _of_estimator(self, method: str, X: object) -> Values:
-        check_is_fitted(self, "sketch_")
-        answers: Values = getattr(self.estimator_, method)(self._source.features(X))
-        return answers
-
-    @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: object) -> Values:
-        """Probabilities of the classes, as the estimator gives them."""
-        return self._of_estimator("predict_proba", X)
-
-    @available_if(_estimator_has("predict_log_proba"))  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: object) -> Values:
-        """Logarithms of the probabilities, as the estimator gives them."""
-        return self._of_estimator("predict_log_proba", X)
-
-    @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
-    def decision_function(self, X: object) -> Values:
-        """Decision function, as the estimator gives it: no threshold is taken off."""
-        return self._of_estimator("decision_function", X)
-
-    @available_if(_estimator_has("score_samples"))  # type: ignore[untyped-decorator]
-    def score_samples(self, X: object) -> Values:
-        """Scores of samples, as the estimator gives them."""
-        return self._of_estimator("score_samples", X)
-
-    # ------------------------------------------------------------------------------------------ scikit-learn's manners
+    # ------------------------------------------------------------------------------------------ scikit-learn's rules
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Who wants which metadata: this classifier, its estimator, its splitter."""
@@ -438,8 +379,8 @@ class GroupThresholdClassifier(Saved, ClassifierMixin, MetaEstimatorMixin, BaseE
         to_split = MethodMapping().add(caller="fit", callee="split")
         router = MetadataRouter(owner=self).add_self_request(self)
         router.add(estimator=self.estimator, method_mapping=to_fit).add(splitter=self.cv, method_mapping=to_split)
-        if (group_estimator := group_estimator_of(self)) is not None:
-            router.add(group_estimator=group_estimator, method_mapping=to_fit)
+        if self._probability is not None:
+            router.add(group_estimator=self._probability.estimator, method_mapping=to_fit)
         return router
 
     def __sklearn_tags__(self) -> Tags:

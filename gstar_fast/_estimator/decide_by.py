@@ -1,76 +1,101 @@
-"""What thresholds depend on, what is asked of them, and how rows are decided by them."""
+"""What decides in the place of the protected group: columns of X, or segments of P(group | x) that a model gives."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from gstar_fast._base.arrays import Floats, Values
-from gstar_fast._base.names import as_tuple, joined_columns, listed
+from gstar_fast._base.names import Name, listed
+from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_value
-from gstar_fast._base.thresholds import make
 from gstar_fast._decide.decider import Decider
-from gstar_fast._estimator.groups import (
-    EVERYBODY,
-    Groups,
-    Named,
-    Source,
-    as_table,
-    asked,
-    groups_in_table,
-    joined,
-    places_of,
-)
-from gstar_fast._estimator.probability import (
-    ByProbability,
-    GroupProbability,
-    check_probability,
-    prefit_group,
-    train_group,
-)
-from gstar_fast._estimator.training import (
-    Classifier,
-    Options,
-    Plan,
-    Rows,
-    Scoring,
-    count_scores,
-    fitted_labels,
-    prefit,
-    response_method,
-)
+from gstar_fast._estimator.groups import Groups, asked, joined
+from gstar_fast._estimator.training import METHODS, Classifier, Plan, Rows, out_of_fold, response_method, response_of
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
-from gstar_fast._question.question import Question
-from gstar_fast._sketch.columns import Columns
-from gstar_fast._sketch.sketch import Sketch
+
+if TYPE_CHECKING:
+    from gstar_fast._estimator.classifier import GroupThresholdClassifier
+
+__all__ = ["GroupProbability"]
+
+SEGMENT = "segment"  # the column of segments of a probability, where columns have names
 
 
-def _check_decide_by(model: Options) -> None:
-    """Refuse what cannot decide, before anything is trained."""
-    if model.decide_by is None:
-        return
-    if isinstance(model.decide_by, GroupProbability):
-        check_probability(model.decide_by)
-    elif hasattr(model.decide_by, "fit"):
+@lives_in("gstar_fast")
+class GroupProbability(BaseEstimator):  # type: ignore[misc]
+    """What `GroupThresholdClassifier(decide_by=...)` takes: thresholds by segments of q = P(group | x).
+
+    `fit` of the classifier clones `estimator` and trains it to tell the group from X without the sensitive columns. It
+    never sees the labels. The q of a row comes from a model that was not trained on the row; `Segments` cuts it.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier with `predict_proba`, or `decision_function`. With ``cv="prefit"`` it is fitted, on other rows: its
+        classes are the groups, or False and True for `group`.
+    group : group name, optional
+        The group whose probability q is, against all others. With two groups it may be left out, and is the last of
+        their names; with more it must be given.
+    segments : Segments, optional
+        Cut points; without them `Segments.from_scores` chooses as many as the rows can carry.
+    monotone : bool
+        Whether thresholds rise, or fall, along the segments that `Segments.from_scores` chooses; cut points that are
+        passed say it themselves.
+
+    Examples
+    --------
+    >>> import gstar_fast as gf
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> model = gf.GroupThresholdClassifier(
+    ...     LogisticRegression(), sensitive_features="sex", decide_by=gf.GroupProbability(LogisticRegression())
+    ... )
+    >>> sorted(model.get_params()["decide_by"].get_params(deep=False))
+    ['estimator', 'group', 'monotone', 'segments']
+    """
+
+    def __init__(
+        self,
+        estimator: object,
+        *,
+        group: Name | None = None,
+        segments: Segments | None = None,
+        monotone: bool = True,
+    ) -> None:
+        self.estimator = estimator
+        self.group = group
+        self.segments = segments
+        self.monotone = monotone
+
+
+# -------------------------------------------------------------------------------------------------------------- checks
+
+
+def check_decide_by(by: object, drop_sensitive: bool) -> None:
+    """Reject what cannot decide, before anything is trained."""
+    if isinstance(by, GroupProbability):
+        _check_probability(by)
+    elif hasattr(by, "fit"):
         raise bad_option_type(
             "decide_by",
-            f"decide_by must be columns of X, or gf.GroupProbability({type(model.decide_by).__name__}(...)) for "
-            "segments of what this estimator says of the group",
+            f"decide_by must be columns of X, or gf.GroupProbability({type(by).__name__}(...)) for segments of what "
+            "this estimator says of the group",
         )
-    elif isinstance(model.decide_by, Segments) and model.decide_by.cuts is not None:
+    elif isinstance(by, Segments) and by.cuts is not None:
         raise bad_option(
             "decide_by",
             "decide_by=gf.Segments(column=...) names a column of X that is in order already; to cut a probability pass "
             "the cut points to gf.GroupProbability(..., segments=...)",
         )
-    elif not asked(columns_of(model.decide_by), "decide_by"):
+    elif not asked(columns_of(by), "decide_by"):
         raise bad_option("decide_by", "decide_by names no column; one threshold for everybody is unified=True")
-    if not model.drop_sensitive:
+    if not drop_sensitive:
         raise bad_option(
             "drop_sensitive",
             "decide_by decides without the protected group, and drop_sensitive=False lets the estimator see it; leave "
@@ -78,166 +103,145 @@ def _check_decide_by(model: Options) -> None:
         )
 
 
-def source_of(model: Options, given: object) -> Source:
-    """Where groups come from; `given` is what came as `sensitive_features`."""
-    columns, by = model.sensitive_features, model.decide_by
-    roles = (
-        Named("sensitive_features", columns, model.drop_sensitive),
-        Named("decide_by", None if isinstance(by, GroupProbability) else columns_of(by), model.drop_decide_by),
-    )
-    source = Source(columns, given is not None, tuple(role for role in roles if role.columns is not None))
-    if source.is_nowhere and (model.limits or model.penalties or model.decide_by is not None):
-        asked = "limits and penalties compare" if model.decide_by is None else "decide_by is about gaps between"
-        raise bad_value(
-            "sensitive_features",
-            f"{asked} groups, but there are none: pass sensitive_features=... to fit, or name columns of X with "
-            "GroupThresholdClassifier(..., sensitive_features='column')",
+def _check_probability(by: GroupProbability) -> None:
+    if not any(hasattr(by.estimator, method) for method in METHODS):
+        raise bad_option_type(
+            "decide_by",
+            "decide_by=gf.GroupProbability(...) needs a classifier with predict_proba or decision_function, which "
+            f"{type(by.estimator).__name__} has not",
         )
-    return source
+    checked_flag("monotone", by.monotone)
+    if by.segments is not None and not isinstance(by.segments, Segments):
+        raise bad_option_type(
+            "segments", f"segments of GroupProbability must be a gf.Segments, got {type(by.segments).__name__}"
+        )
 
 
-def columns_of(decide_by: object) -> object:
-    """The columns of X that `decide_by` names."""
-    return decide_by.column if isinstance(decide_by, Segments) else decide_by
+def columns_of(by: object) -> object:
+    """The columns of X that `decide_by` names; None for a probability."""
+    return None if isinstance(by, GroupProbability) else by.column if isinstance(by, Segments) else by
 
 
-def group_estimator_of(model: Options) -> object:
-    """What estimates the group, if anything does."""
-    return model.decide_by.estimator if isinstance(model.decide_by, GroupProbability) else None
+# --------------------------------------------------------------------------------------------------------- probability
 
 
-# ------------------------------------------------------------------------------------------------------ columns of X
+class ByProbability(NamedTuple):
+    """Thresholds by segments of a number that a fitted model gives for each row."""
+
+    model: Classifier
+    place: int  # of the group among the classes of the model
+    segments: Segments
+
+    def numbers(self, X: object) -> Floats:
+        """What stands for the group of each row; X is as the estimator sees it."""
+        return _numbers_of(self.model, X, self.place)
+
+    def cut(self, rows: Rows) -> Rows:
+        """The rows with the segment that decides each."""
+        return _with_segments(rows, self.segments, self.numbers(rows.X))
 
 
-@dataclass(frozen=True)
-class ByColumns:
-    """Thresholds by columns of X."""
+def _with_segments(rows: Rows, cut: Segments, numbers: Floats) -> Rows:
+    segments = Groups(cut.cut(numbers), tuple(range(cut.count)), columns=(SEGMENT,))
+    return rows._replace(groups=joined(rows.protected, segments))
 
-    columns: object
-    segments: None = None
-    model: None = None
 
-    def _places(self, X: object, source: Source) -> tuple[int, ...]:
-        table = as_table(X, "decide_by")
-        places = places_of(table, self.columns, "decide_by")
-        if source.columns is not None and (both := set(places) & set(_present(X, source))):
+def train_group(
+    by: GroupProbability, model: GroupThresholdClassifier, rows: Rows, plan: Plan
+) -> tuple[ByProbability, Rows]:
+    """Train the model of the group; rows that no fold tests get a segment that is not counted."""
+    is_group = rows.protected.codes == rows.protected.names.index(_group_of(by, rows.protected.names))
+    for number, (train, _) in enumerate(plan.splits):
+        if len(np.unique(is_group[train])) < 2:
+            raise bad_value(
+                "cv", f"fold {number} would train the model of GroupProbability on one group alone; use others"
+            )
+    fitted, folds = out_of_fold(model, by.estimator, rows, is_group, plan, plan.group_params, _of_group)
+    numbers, tested = np.zeros(len(rows.y)), np.zeros(len(rows.y), bool)
+    for (_, test), q in zip(plan.splits, folds, strict=True):
+        numbers[test], tested[test] = q, True
+    cut = by.segments
+    if cut is None:
+        cut = _chosen(by, numbers[tested], plan.labels[tested], rows.protected.codes[tested])
+    return ByProbability(fitted, _place_of(fitted, True), cut), _with_segments(rows, cut, numbers)
+
+
+def prefit_group(by: GroupProbability, rows: Rows, labels: Values | None) -> tuple[ByProbability, Rows]:
+    """The model of the group as it came; `labels` None where more rows may follow, so that cut points must be known."""
+    fitted = cast(Classifier, by.estimator)
+    place = _place_of(fitted, _group_of(by, rows.protected.names))
+    numbers, cut = _numbers_of(fitted, rows.X, place), by.segments
+    if cut is None:
+        if labels is None:
             raise bad_option(
                 "decide_by",
-                f"decide_by={self.columns!r} names a sensitive column, {listed(sorted(both))} by position; leave "
-                "decide_by out to decide by the protected group",
+                "partial_fit counts rows by segment from the first call on, so the cut points must be known: "
+                "gf.GroupProbability(..., segments=gf.Segments.from_scores(...)), or begin with fit",
             )
-        return places
-
-    def read(self, X: object, source: Source) -> Groups:
-        """The segment of each row."""
-        return groups_in_table(as_table(X, "decide_by"), self._places(X, source))
-
-    def joint(self, rows: Rows) -> Groups:
-        """Protected group and segment of each row."""
-        return joined(rows.groups, self.read(rows.whole, rows.source))
+        cut = _chosen(by, numbers, labels, rows.protected.codes)
+    return ByProbability(fitted, place, cut), _with_segments(rows, cut, numbers)
 
 
-def _present(X: object, source: Source) -> tuple[int, ...]:
-    """Positions of the sensitive columns that X has."""
-    sensitive = next((role for role in source.named if role.argument == "sensitive_features"), None)
-    there = [] if sensitive is None else sensitive.present(X)
-    return places_of(as_table(X), there) if there else ()
+def _chosen(by: GroupProbability, numbers: Floats, labels: Values, groups: Values) -> Segments:
+    return Segments.from_scores(numbers, labels, groups, monotone=by.monotone)
 
 
-DecideBy: TypeAlias = ByColumns | ByProbability
+def _of_group(fitted: Classifier, X: object) -> Floats:
+    return _numbers_of(fitted, X, _place_of(fitted, True))
 
 
-def as_they_came(model: Options, rows: Rows, *, whole: bool) -> tuple[Classifier, DecideBy | None]:
-    """The fitted estimator, and what decides; `whole` where these are all rows."""
-    estimator = prefit(model.estimator, rows)
-    if model.decide_by is None:
-        return estimator, None
-    if isinstance(model.decide_by, GroupProbability):
-        return estimator, prefit_group(model.decide_by, model, rows, estimator, whole=whole)
-    return estimator, ByColumns(columns_of(model.decide_by))
+def _group_of(by: GroupProbability, names: tuple[Name, ...]) -> Name:
+    """The group whose probability is cut."""
+    if by.group is None:
+        if len(names) > 2:
+            raise bad_option(
+                "group",
+                f"there are {len(names)} protected groups, {listed(names)}; name the one whose probability shall be "
+                f"cut: gf.GroupProbability(..., group={names[-1]!r}). Gaps are measured between all of them",
+            )
+        return names[-1]
+    if by.group not in names:
+        raise bad_option(
+            "group", f"GroupProbability has group={by.group!r}, and the protected groups are {listed(names)}"
+        )
+    return by.group
 
 
-def count_fitted(model: Options, sketch: Sketch, rows: Rows, estimator: Classifier, by: DecideBy | None) -> Groups:
-    """Score rows with a fitted estimator and count them; the groups that were counted."""
-    labels = fitted_labels(model, estimator, rows)
-    with rows.source.explained(rows.whole):
-        scores = Scoring.of(model, estimator, estimator.classes_)(estimator, rows.X)
-    groups = rows.groups if by is None else by.joint(rows)
-    count_scores(sketch, scores, labels, groups, rows.counted)
-    return groups
+def _place_of(fitted: Classifier, group: Name) -> int:
+    """Position of the group among the classes of a fitted classifier."""
+    try:
+        check_is_fitted(fitted)
+    except NotFittedError:
+        raise NotFittedError(
+            "cv='prefit' needs a fitted classifier in decide_by=gf.GroupProbability(...) too, and this "
+            f"{type(fitted).__name__} is not; fit it on other rows first, or leave cv out"
+        ) from None
+    classes = fitted.classes_.tolist()
+    if group in classes:
+        return int(classes.index(group))
+    if classes in ([False, True], [0, 1]):
+        return 1
+    raise bad_option(
+        "decide_by",
+        f"the classifier of GroupProbability knows the classes {listed(classes)}, and the group whose probability "
+        f"shall be cut is {group!r}; train it on the groups, or on groups == {group!r}",
+    )
 
 
-def trained(model: Options, rows: Rows, plan: Plan) -> tuple[DecideBy | None, Groups]:
-    """What decides, trained where it must be, and the groups to count."""
-    if model.decide_by is None:
-        return None, rows.groups
-    if isinstance(model.decide_by, GroupProbability):
-        return train_group(model.decide_by, model, rows, plan)
-    by = ByColumns(columns_of(model.decide_by))
-    return by, by.joint(rows)
+def _numbers_of(fitted: Classifier, X: object, place: int) -> Floats:
+    """What stands for the group of each row: the probability of the class at `place`, or a decision function."""
+    numbers = np.asarray(response_of(fitted, X, response_method(fitted, "auto"), place), np.float64)
+    wrong = ~np.isfinite(numbers)
+    if wrong.any():
+        raise bad_value(
+            "decide_by",
+            f"{type(fitted).__name__}, which estimates the group, gave {numbers[wrong.argmax()]} for "
+            f"{int(wrong.sum())} of {len(numbers)} rows, first for row {int(wrong.argmax())}",
+        )
+    return numbers
 
 
-# ------------------------------------------------------------------------------------------------------------ question
-
-WORDS = (
-    *("limits", "penalties", "objective", "method", "density", "unified", "randomize"),
-    *("min_rows", "max_seconds", "confidence", "evidence"),
-)
-
-
-def question_of(model: Options) -> Question:
-    """What a classifier asks. Columns get their names when they are counted, see `Roles.question`."""
-    columns: dict[str, object] = {} if model.decide_by is None else {"fair_between": 0, "decide_by": 1}
-    return Question.of(**{word: getattr(model, word) for word in WORDS}, **columns)
-
-
-def checked_question(model: Options) -> Question:
-    """What is asked; all options are checked before anything is trained."""
-    for flag in ("drop_sensitive", "drop_decide_by", "refit"):
-        checked_flag(flag, getattr(model, flag))
-    question = question_of(model)
-    _check_decide_by(model)
-    make({EVERYBODY: 0.0}, unknown=model.unknown, default=0.0)
-    response_method(model.estimator, model.response_method)
-    return question
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Who is compared and what decides, for `solve`; `by` is None where the protected group decides itself."""
-
-    by: DecideBy | None = None
-    column: str | None = None  # of what decides, as thresholds store it
-    fair_between: tuple[str | int, ...] = ()
-    decide_by: tuple[str | int, ...] = ()
-
-    @classmethod
-    def of(cls, by: DecideBy | None, protected: Groups, counted: Groups, sketch: Sketch) -> Roles:
-        """The roles of the columns that were counted; the sketch gets to know their names."""
-        if by is None:
-            return cls(None, protected.column)
-        names: Sequence[str | int] = range(len(as_tuple(counted.names[0])))
-        if counted.columns is not None and len(set(counted.columns)) == len(counted.columns):
-            names = counted.columns
-            sketch._remember(Columns(group=counted.columns), None)
-        k = len(as_tuple(protected.names[0]))
-        column = None
-        if counted.columns is not None and isinstance(by, ByColumns):
-            column = joined_columns(counted.columns[k:])
-        return cls(by, column, tuple(names[:k]), tuple(names[k:]))
-
-    def question(self, model: Options, asked: Question) -> Question:
-        """The question with the columns that were counted."""
-        if self.by is None:
-            return asked
-        named: tuple[str | int, ...] | Segments = self.decide_by
-        cut = self.by.segments if isinstance(self.by, ByProbability) else model.decide_by
-        if isinstance(cut, Segments):
-            named = cut.of(self.decide_by[0])
-        return replace(asked, fair_between=self.fair_between, decide_by=named)
-
-
-# ------------------------------------------------------------------------------------------------------ decided, saved
+# ------------------------------------------------------------------------------------------------------------ decided
 
 
 def decide(
@@ -259,32 +263,3 @@ def decide(
             f"{listed(decider.groups)}; choose unknown='default' or a number to decide for others",
         )
     return decider(scores, places, codes=True, keys=keys)
-
-
-State: TypeAlias = dict[str, Any]
-
-
-class Saved:
-    """Saves a fitted classifier as plain values and public classes, the only types that skops must trust."""
-
-    def __getstate__(self) -> State:
-        state: State = super().__getstate__()  # type: ignore[assignment]
-        if "_source" not in state:  # not fitted
-            return state
-        source, roles = state["_source"], state["_roles"]
-        return {
-            **state,
-            "_source": {**vars(source), "named": [dict(vars(one)) for one in source.named]},
-            "_roles": {**vars(roles), "by": None if roles.by is None else dict(vars(roles.by))},
-        }
-
-    def __setstate__(self, state: State) -> None:
-        if "_source" in state:
-            source, roles, by = state["_source"], state["_roles"], state["_roles"]["by"]
-            kind = ByColumns if by is None or "place" not in by else ByProbability
-            state = {
-                **state,
-                "_source": Source(**{**source, "named": tuple(Named(**one) for one in source["named"])}),
-                "_roles": Roles(**{**roles, "by": None if by is None else kind(**by)}),
-            }
-        super().__setstate__(state)  # type: ignore[misc]

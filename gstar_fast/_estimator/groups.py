@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from typing import Protocol, cast
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,12 @@ from gstar_fast._base.arrays import Values
 from gstar_fast._base.factorize import cross
 from gstar_fast._base.names import Name, as_tuple, joined_columns, listed, sort_key
 from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_type, bad_value
-from gstar_fast._input.columns import _named, group_column
+from gstar_fast._base.refusals.refusal import about
+from gstar_fast._input.columns import group_column, named
 from gstar_fast._input.group_columns import check_one_length, column_at, column_names, columns_of, without_missing
+from gstar_fast._question.cut import Column
+from gstar_fast._sketch.columns import Columns
+from gstar_fast._sketch.sketch import Sketch
 
 EVERYBODY = "all"  # the one group of those who have no sensitive features
 
@@ -53,8 +57,7 @@ class Groups:
         return np.array([place.get(name, -1) for name in self.names], np.int64)[self.codes]
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(NamedTuple):
     """Columns of X that an argument of the classifier names."""
 
     argument: str
@@ -64,32 +67,47 @@ class Named:
     @property
     def kind(self) -> str:
         """The word for them in messages; the flag is called ``drop_`` plus this word."""
-        return "sensitive" if self.argument == "sensitive_features" else self.argument
+        return self.argument.removesuffix("_features")
 
     def is_in(self, message: str) -> bool:
         """Whether a message has the name of one of the columns in it."""
         names = [re.escape(name) for name in asked(self.columns, self.argument) if isinstance(name, str)]
         return bool(names) and re.search(rf"(?<!\w)({'|'.join(names)})(?!\w)", message) is not None
 
-    def present(self, X: object) -> list[object]:
-        """The columns, or none if X has none of them; an error if X has only some."""
-        names, places = column_names(as_table(X, self.argument)), asked(self.columns, self.argument)
-        absent = names is not None and all(isinstance(place, str) and place not in names for place in places)
-        return [] if absent else places
+    def places(self, table: Table) -> tuple[int, ...]:
+        """Positions of the columns."""
+        return places_of(table, self.columns, self.argument)
+
+    def present(self, X: object) -> tuple[int, ...]:
+        """The same, or none if X has none of the columns; an error if X has only some."""
+        table = as_table(X, self.argument)
+        names, several = column_names(table), asked(self.columns, self.argument)
+        absent = names is not None and all(isinstance(name, str) and name not in names for name in several)
+        return () if absent else self.places(table)
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Where `fit` found the groups, and so where every later call finds them: in X, beside X, or nowhere."""
 
-    columns: object = None  # names or positions of columns of X
-    beside: bool = False  # passed as sensitive_features
-    named: tuple[Named, ...] = ()  # columns of X with a role of their own
+    beside: bool  # passed as sensitive_features
+    sensitive: object  # columns of X
+    drop_sensitive: bool
+    decide_by: object  # columns of X that decide in the place of the groups
+    drop_decide_by: bool
+
+    @property
+    def named(self) -> list[Named]:
+        """The columns of X that have a role of their own."""
+        roles = (
+            Named("sensitive_features", self.sensitive, self.drop_sensitive),
+            Named("decide_by", self.decide_by, self.drop_decide_by),
+        )
+        return [role for role in roles if role.columns is not None]
 
     @property
     def is_nowhere(self) -> bool:
         """Whether all rows are one group."""
-        return self.columns is None and not self.beside
+        return self.sensitive is None and not self.beside
 
     def names_of(self, estimator: object, X: object) -> dict[str, object]:
         """`n_features_in_` and `feature_names_in_` of X as the user passes it, None where not known."""
@@ -105,10 +123,10 @@ class Source:
 
     def read(self, X: object, given: object) -> tuple[object, Groups]:
         """X as the estimator sees it, and the group of each row."""
-        if self.columns is not None and given is not None:
+        if self.sensitive is not None and given is not None:
             raise bad_option(
                 "sensitive_features",
-                f"sensitive_features={self.columns!r} of the classifier names columns of X, so none may be passed to "
+                f"sensitive_features={self.sensitive!r} of the classifier names columns of X, so none may be passed to "
                 "its methods; do one or the other",
             )
         if self.beside and given is None:
@@ -122,28 +140,41 @@ class Source:
                 "sensitive_features",
                 "fit had no sensitive_features, so there is one threshold for all; do not pass them here",
             )
-        if self.columns is not None:
+        if self.sensitive is not None:
             table = as_table(X)
-            groups = groups_in_table(table, places_of(table, self.columns))
+            groups = groups_in_table(table, places_of(table, self.sensitive))
         else:
             groups = groups_of_rows(given, _num_samples(X)) if self.beside else Groups.one(_num_samples(X))
-        return self._without(self.named, X), groups
+        return self._without([(role, role.places(as_table(X, role.argument))) for role in self.named], X), groups
+
+    def segments(self, X: object) -> Groups:
+        """The group of each row by the columns that decide."""
+        table = as_table(X, "decide_by")
+        places = places_of(table, self.decide_by, "decide_by")
+        sensitive = self.named[0].present(X) if self.sensitive is not None else ()
+        if both := set(places).intersection(sensitive):
+            raise bad_option(
+                "decide_by",
+                f"decide_by={self.decide_by!r} names a sensitive column, {listed(sorted(both))} by position; leave "
+                "decide_by out to decide by the protected group",
+            )
+        return groups_in_table(table, places)
 
     def features(self, X: object) -> object:
         """X as the estimator sees it; where groups do not matter, X may come without the columns that are dropped."""
-        return self._without([replace(role, columns=there) for role in self.named if (there := role.present(X))], X)
+        return self._without([(role, role.present(X)) for role in self.named], X)
 
-    def _without(self, roles: Sequence[Named], X: object) -> object:
+    def _without(self, found: Sequence[tuple[Named, tuple[int, ...]]], X: object) -> object:
         """X without the columns of the roles that are dropped."""
-        dropped = [role for role in roles if role.drop]
+        dropped = [role for role, places in found if role.drop and places]
         if not dropped:
             return X
         table = as_table(X, dropped[0].argument)
-        places = {place for role in dropped for place in places_of(table, role.columns, role.argument)}
+        places = {place for role, places in found if role.drop for place in places}
         if len(places) == table.shape[1]:
             named = " and ".join(role.argument for role in dropped)
             raise bad_option("sensitive_features", f"{named} name every column of X; nothing is left to predict from")
-        return without_columns(table, sorted(places))
+        return without_columns(table, places)
 
     @contextlib.contextmanager
     def explained(self, X: object) -> Iterator[None]:
@@ -157,7 +188,7 @@ class Source:
 
     def _notes(self, error: Exception, X: object) -> Iterator[str]:
         """What may have led to this error."""
-        places = {role.kind: {*places_of(as_table(X), role.columns, role.argument)} for role in self.named}
+        places = {role.kind: {*role.places(as_table(X))} for role in self.named}
         dropped = {place for role in self.named if role.drop for place in places[role.kind]}
         texts = [place for place in text_places(X) if place not in dropped]
         names = column_names(X) or range(max(texts, default=-1) + 1)
@@ -224,22 +255,37 @@ def _crossed(columns: Sequence[object], labels: Sequence[str], names: Sequence[o
     check_one_length({label: len(codes) for label, (codes, _) in zip(labels, read, strict=True)})
     codes, found = read[0] if len(read) == 1 else cross(read)
     order = sorted(range(len(found)), key=lambda code: sort_key(found[code]))  # the same in whatever form they came
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return Groups(rank[codes], tuple(found[code] for code in order), _all_named(names))
+    return Groups(np.argsort(order)[codes], tuple(found[code] for code in order), _all_named(names))
 
 
 def joined(protected: Groups, segments: Groups) -> Groups:
     """Tuples of protected group and segment, as far as rows have them."""
-    pairs, codes = np.unique(protected.codes * len(segments.names) + segments.codes, return_inverse=True)
-    names: list[Name] = []
-    for pair in pairs.tolist():
-        first, second = divmod(pair, len(segments.names))
-        names.append((*as_tuple(protected.names[first]), *as_tuple(segments.names[second])))
+    codes, names = cross([(protected.codes, protected.names), (segments.codes, segments.names)])
     columns = None
     if protected.columns is not None and segments.columns is not None:
         columns = (*protected.columns, *segments.columns)
-    return Groups(codes.reshape(-1).astype(np.int64), tuple(names), columns=columns)
+    return Groups(codes, names, columns)
+
+
+class Roles(NamedTuple):
+    """The columns that were counted, as a question and thresholds name them."""
+
+    column: str | None  # of what decides
+    fair_between: tuple[Column, ...] = ()
+    decide_by: tuple[Column, ...] = ()
+
+    @classmethod
+    def of(cls, protected: Groups, counted: Groups, sketch: Sketch) -> Roles:
+        """The roles of counted columns; the sketch learns their names where something else than the group decides."""
+        if counted is protected:
+            return cls(protected.column)
+        names: Sequence[Column] = range(len(as_tuple(counted.names[0])))
+        if counted.columns is not None and len(set(counted.columns)) == len(counted.columns):
+            names = counted.columns
+            sketch._remember(Columns(group=counted.columns), None)
+        k = len(as_tuple(protected.names[0]))
+        column = None if counted.columns is None else joined_columns(counted.columns[k:])
+        return cls(column, tuple(names[:k]), tuple(names[k:]))
 
 
 def _all_named(names: Sequence[object] | None) -> tuple[str, ...] | None:
@@ -254,10 +300,9 @@ def _read(data: object, label: str) -> tuple[Values, tuple[Name, ...]]:
     try:
         missing = without_missing(column)[1]
         if not missing.any():
-            return _named(*column)
+            return named(*column)
     except (TypeError, ValueError) as error:
-        cure = "" if column.values.dtype.kind == "f" else "; strings always do, such as column.astype(str)"
-        raise type(error)(f"{label}: {error}{cure}") from None
+        raise about(error, label) from None
     count = int(missing.sum())
     raise bad_value(
         "sensitive_features",
@@ -366,7 +411,7 @@ def _holds_text(values: Values) -> bool:
     return values.dtype.kind in "US" or (values.dtype == object and any(isinstance(v, str) for v in values.tolist()))
 
 
-def without_columns(table: Table, places: Sequence[int]) -> object:
+def without_columns(table: Table, places: Container[int]) -> object:
     """The table without some of its columns."""
     keep = [place for place in range(table.shape[1]) if place not in places]
     if hasattr(table, "iloc"):
@@ -383,7 +428,7 @@ def check_columns(estimator: object, table: Table, source: Source) -> None:
     seen = getattr(estimator, "feature_names_in_", None)
     n_seen, n_named = getattr(estimator, "n_features_in_", None), 0
     for role in source.named:
-        places = places_of(table, role.columns, role.argument)
+        places = role.places(table)
         n_named += len(places)
         if seen is not None and names is not None:
             trained_with = any(names[place] in seen for place in places)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,38 +21,20 @@ from sklearn.utils.validation import _check_method_params, check_is_fitted, has_
 from gstar_fast._base.arrays import Floats, Values
 from gstar_fast._base.names import is_missing, listed
 from gstar_fast._base.refusals.place import bad_option, bad_type, bad_value
-from gstar_fast._base.thresholds import Unknown
 from gstar_fast._base.warn import warn
-from gstar_fast._estimator.groups import Groups, Source, as_table, check_columns
-from gstar_fast._input.columns import Batch, as_scores
-from gstar_fast._input.missing import NOTHING
-from gstar_fast._sketch.counting import count
+from gstar_fast._estimator.groups import Groups, Source, as_table, check_columns, joined
+from gstar_fast._input.columns import as_scores
 from gstar_fast._sketch.sketch import Sketch
+
+if TYPE_CHECKING:
+    from gstar_fast._estimator.classifier import GroupThresholdClassifier
+    from gstar_fast._estimator.fitted import Fitted
 
 Split: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]  # train and test rows
 Metadata: TypeAlias = dict[str, object]  # what scikit-learn hands on by name
 
 FOLDS = 5
 METHODS = ("predict_proba", "decision_function")
-
-
-class Options(Protocol):
-    """Options of `GroupThresholdClassifier` that the functions here and beside it read."""
-
-    estimator: object
-    response_method: str
-    pos_label: object
-    cv: object
-    refit: bool
-    n_jobs: int | None
-    random_state: object
-    sensitive_features: object
-    drop_sensitive: bool
-    decide_by: object
-    drop_decide_by: bool
-    limits: object
-    penalties: object
-    unknown: Unknown
 
 
 class Classifier(Protocol):
@@ -71,9 +53,10 @@ class Rows(NamedTuple):
 
     X: object  # as the estimator sees it
     y: Values
-    groups: Groups
-    weights: NDArray[np.float64] | None
-    counted: NDArray[np.float64] | None  # the weights that the sketch counts
+    protected: Groups  # between which gaps are measured
+    groups: Groups  # that are counted: with the segment where something else decides
+    weights: Floats | None
+    counted: Floats | None  # the weights that the sketch counts
     whole: object  # X with the columns that the estimator does not see
     source: Source
 
@@ -86,7 +69,8 @@ def read_rows(
     labels = checked_labels(y)
     features, groups = source.read(features, given)
     weights = None if sample_weight is None else checked_weights(sample_weight, len(labels))
-    return Rows(features, labels, groups, weights, weights if weighted else None, X, source)
+    counted = groups if source.decide_by is None else joined(groups, source.segments(X))
+    return Rows(features, labels, groups, counted, weights, weights if weighted else None, X, source)
 
 
 def checked_labels(y: object) -> Values:
@@ -116,24 +100,22 @@ def _missing(y: Values) -> NDArray[np.intp]:
     return np.flatnonzero([is_missing(label) for label in y.tolist()] if y.dtype == object else [])
 
 
-def checked_weights(given: ArrayLike, n: int) -> NDArray[np.float64]:
+def checked_weights(given: ArrayLike, n: int) -> Floats:
     """Weights that can be counted."""
     try:
         weights = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise bad_value("sample_weight", f"sample_weight must be numbers, one for each row: {error}") from None
     if weights.ndim != 1:
-        raise bad_value(
-            "sample_weight", f"sample_weight must be 1D, one number for each row; got shape {weights.shape}"
-        )
+        text = f"sample_weight must be 1D, one number for each row; got shape {weights.shape}"
+        raise bad_value("sample_weight", text)
     if len(weights) != n:
         raise bad_value("sample_weight", f"arrays differ in length: y has {n}, sample_weight has {len(weights)}")
     wrong = ~((weights >= 0) & (weights < np.inf))
     if wrong.any():
         row = int(wrong.argmax())
-        raise bad_value(
-            "sample_weight", f"sample_weight must be finite and not negative, got {weights[row]} at row {row}"
-        )
+        text = f"sample_weight must be finite and not negative, got {weights[row]} at row {row}"
+        raise bad_value("sample_weight", text)
     return weights
 
 
@@ -158,7 +140,7 @@ class Scoring:
     positive: int  # position of that class
 
     @classmethod
-    def of(cls, model: Options, estimator: object, classes: Values) -> Scoring:
+    def of(cls, model: Fitted, estimator: object, classes: Values) -> Scoring:
         """As the options say, for an estimator that knows these classes."""
         return cls(response_method(estimator, model.response_method), positive_of(classes, model.pos_label))
 
@@ -194,13 +176,13 @@ def response_of(estimator: object, X: object, method: str, place: int) -> Values
     if method == "predict_proba":
         if answer.ndim != 2 or answer.shape[1] <= place:
             raise bad_value("estimator", f"predict_proba must give a column for each class, got shape {answer.shape}")
-        return answer[:, place]
-    if answer.ndim != 1:
-        raise bad_value(
-            "estimator",
-            f"decision_function must give one number for each row, got shape {answer.shape}; use predict_proba",
-        )
-    return answer if place == 1 else -answer
+        scores = answer[:, place]
+    elif answer.ndim != 1:
+        text = f"decision_function must give one number for each row, got shape {answer.shape}; use predict_proba"
+        raise bad_value("estimator", text)
+    else:
+        scores = answer if place == 1 else -answer
+    return scores if scores.dtype in (np.float32, np.float64) else as_scores(scores, None, None)
 
 
 def positive_of(classes: Values, pos_label: object) -> int:
@@ -217,8 +199,9 @@ def positive_of(classes: Values, pos_label: object) -> int:
 # ------------------------------------------------------------------------------------------------------------- metadata
 
 
-def routed(model: Options, metadata: Metadata, group_estimator: object) -> tuple[Metadata, Metadata, Metadata]:
+def routed(model: GroupThresholdClassifier, metadata: Metadata) -> tuple[Metadata, Metadata, Metadata]:
     """What of the metadata goes to `fit` of the estimator, to the splitter, and to `fit` of the group's estimator."""
+    group_estimator = getattr(model.decide_by, "estimator", None)
     given = {name: value for name, value in metadata.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
         request = process_routing(model, "fit", **given)
@@ -336,18 +319,23 @@ def _held_out(cells: NDArray[np.int64], share: float, random_state: object) -> l
 
 
 def out_of_fold(
+    model: GroupThresholdClassifier,
     estimator: object,
-    X: object,
+    rows: Rows,
     y: Values,
-    splits: Sequence[Split],
+    plan: Plan,
     params: Metadata,
     score: Callable[[Classifier, object], Values],
-    n_jobs: int | None,
-) -> list[tuple[Classifier, Values]]:
-    """For each fold the model of its train rows, and what `score` says of its test rows."""
-    return list(
-        Parallel(n_jobs=n_jobs)(delayed(_one_fold)(clone(estimator), X, y, split, params, score) for split in splits)
-    )
+) -> tuple[Classifier, list[Values]]:
+    """An estimator trained on all rows, or on the only train rows; for each fold, what `score` says of its test rows.
+
+    `score` asks a model that was trained on the train rows of the fold.
+    """
+    with rows.source.explained(rows.whole):
+        parallel, fold = Parallel(n_jobs=model.n_jobs), delayed(_one_fold)
+        folds = list(parallel(fold(clone(estimator), rows.X, y, split, params, score) for split in plan.splits))
+        fitted = clone(estimator).fit(rows.X, y, **params) if model.refit else folds[0][0]
+    return cast(Classifier, fitted), [scores for _, scores in folds]
 
 
 def _one_fold(
@@ -382,10 +370,10 @@ class Plan(NamedTuple):
     group_params: Metadata  # of `fit` of the estimator of the group
 
 
-def planned(model: Options, rows: Rows, metadata: Metadata, group_estimator: object) -> Plan:
+def planned(model: GroupThresholdClassifier, rows: Rows, metadata: Metadata) -> Plan:
     """Find the classes, the splits, and who gets which metadata."""
     y, weights = rows.y, rows.weights
-    params, split_params, group_params = routed(model, metadata, group_estimator)
+    params, split_params, group_params = routed(model, {**metadata, "sample_weight": weights})
     classes = np.unique(y if weights is None else y[weights > 0])
     if len(classes) < 2:
         none = "sample_weight is zero for all rows" if len(y) else "X has no rows"
@@ -393,22 +381,20 @@ def planned(model: Options, rows: Rows, metadata: Metadata, group_estimator: obj
         raise bad_value("y", f"{seen}; thresholds need rows of both classes")
     scoring = Scoring.of(model, model.estimator, classes)
     labels = as_labels(y, classes, scoring.positive)
-    splits = splits_of(model.cv, rows.X, y, cells_of(labels, rows.groups), model.random_state, split_params)
+    splits = splits_of(model.cv, rows.X, y, cells_of(labels, rows.protected), model.random_state, split_params)
     if not model.refit and len(splits) > 1:
         raise bad_option("refit", f"refit=False needs a single split, such as cv=0.3; this cv has {len(splits)}")
     check_trainable(splits, y)
     return Plan(scoring, labels, splits, params, group_params)
 
 
-def train(model: Options, sketch: Sketch, rows: Rows, plan: Plan, groups: Groups) -> Classifier:
-    """Count out-of-fold scores into the sketch, by these groups; the estimator that scores new rows."""
-    with rows.source.explained(rows.whole):
-        folds = out_of_fold(model.estimator, rows.X, rows.y, plan.splits, plan.params, plan.scoring, model.n_jobs)
-        fitted = clone(model.estimator).fit(rows.X, rows.y, **plan.params) if model.refit else folds[0][0]
-    for (_, test), (_, scores) in zip(plan.splits, folds, strict=True):
+def train(model: GroupThresholdClassifier, sketch: Sketch, rows: Rows, plan: Plan) -> Classifier:
+    """Count out-of-fold scores into the sketch; the estimator that scores new rows."""
+    fitted, folds = out_of_fold(model, model.estimator, rows, rows.y, plan, plan.params, plan.scoring)
+    for (_, test), scores in zip(plan.splits, folds, strict=True):
         part = None if rows.counted is None else rows.counted[test]
-        count_scores(sketch, scores, plan.labels[test], groups.take(test), part)
-    return cast(Classifier, fitted)
+        count_scores(sketch, scores, plan.labels[test], rows.groups.take(test), part)
+    return fitted
 
 
 def prefit(estimator: object, rows: Rows) -> Classifier:
@@ -425,14 +411,21 @@ def prefit(estimator: object, rows: Rows) -> Classifier:
     return cast(Classifier, estimator)
 
 
-def fitted_labels(model: Options, estimator: Classifier, rows: Rows) -> NDArray[np.uint8]:
+def fitted_labels(model: Fitted, estimator: Classifier, rows: Rows) -> NDArray[np.uint8]:
     """1 for the class of a fitted estimator that being accepted means, 0 for the other."""
     return as_labels(rows.y, estimator.classes_, positive_of(estimator.classes_, model.pos_label))
+
+
+def count_fitted(model: Fitted, sketch: Sketch, rows: Rows, estimator: Classifier) -> None:
+    """Score rows with a fitted estimator and count them."""
+    labels = fitted_labels(model, estimator, rows)
+    with rows.source.explained(rows.whole):
+        scores = Scoring.of(model, estimator, estimator.classes_)(estimator, rows.X)
+    count_scores(sketch, scores, labels, rows.groups, rows.counted)
 
 
 def count_scores(
     sketch: Sketch, scores: Values, labels: NDArray[np.uint8], groups: Groups, weights: Floats | None
 ) -> None:
     """`Sketch.update`, without naming the group of each row again."""
-    batch = Batch(as_scores(scores, None, None), labels, groups.codes, groups.names, weights, False)
-    count(sketch._core, batch, NOTHING, threads=1)
+    sketch._core.update(scores, labels, groups.codes, groups.names, weights, skip_nan=False, threads=1)

@@ -422,13 +422,13 @@ def crossed(columns: Sequence[Column], called: Sequence[str]) -> tuple[Values, t
     read = []
     for column, label in zip(columns, called, strict=True):
         try:
-            read.append(_named(*column))
+            read.append(named(*column))
         except (TypeError, ValueError) as error:
             raise about(error, label) from None
     return cross(read)
 
 
-def _named(values: Values, valid: Mask, names: tuple[object, ...] | None) -> tuple[Values, tuple[Name, ...]]:
+def named(values: Values, valid: Mask, names: tuple[object, ...] | None) -> tuple[Values, tuple[Name, ...]]:
     """Codes with names, also where the integers are the names, for crossing with other columns."""
     codes, clean = as_groups(values, valid, names)
     if clean is None:

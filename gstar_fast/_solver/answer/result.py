@@ -233,11 +233,15 @@ class Result:
         >>> bool((decisions != table.labels).mean() == result.error)
         True
         """
+        self._warn_if_missed()
+        return self._decider(unknown, nan, expires)
+
+    def _warn_if_missed(self) -> None:
+        """Warn where the thresholds do not achieve what was asked."""
         if not self.meets_limits:
             warn(f"{self.verdict}: {self.message}", InfeasibleWarning)
         elif self.verdict == "unpromised":
             warn(f"{self.verdict}: {self.message}", UnpromisedWarning)
-        return self._decider(unknown, nan, expires)
 
     def _decider(
         self, unknown: Unknown = "raise", nan: Nan = "raise", expires: datetime | str | None = None
