@@ -23,7 +23,7 @@ from gstar_fast._cli.tables.inputs import Input
 from gstar_fast._cli.tables.open import blocks_of, checked_columns
 from gstar_fast._cli.tables.reader import Block, Column, Kinds, Wanted
 from gstar_fast._cli.wording import Table
-from gstar_fast._input.missing import RAISE
+from gstar_fast._input.options import RAISE
 from gstar_fast._sketch.columns import NO_LABELS, check_positive, labels_in
 from gstar_fast._sketch.columns import Columns as ColumnNames
 

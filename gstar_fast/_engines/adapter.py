@@ -16,7 +16,7 @@ import gstar_fast.errors as errors
 from gstar_fast._base.names import Name, Scalar
 from gstar_fast._base.refusals.refusal import refusal, worded
 from gstar_fast._base.refusals.wording import Face
-from gstar_fast._input.missing import RAISE, Missing, checked_passing
+from gstar_fast._input.options import RAISE, Missing, checked_passing
 from gstar_fast._input.positive import checked_positive
 from gstar_fast._sketch.columns import NO_LABELS, Columns, check_positive
 from gstar_fast._sketch.counting import Table, count_table

@@ -18,8 +18,15 @@ from gstar_fast._base.refusals.wording import Words
 from gstar_fast._base.sketch_parts.sections import MOST_LABELS, LabelTexts
 from gstar_fast._decide.dialects import Dialect, dialect_named, literal, quoted
 from gstar_fast._engines import sql_text
-from gstar_fast._input.missing import SKIP, Passing, checked_missing_group
-from gstar_fast._input.options import checked_bins, checked_flag, checked_nan, checked_window
+from gstar_fast._input.options import (
+    SKIP,
+    Passing,
+    checked_bins,
+    checked_flag,
+    checked_missing_group,
+    checked_nan,
+    checked_window,
+)
 from gstar_fast._input.positive import checked_positive, label_text
 from gstar_fast._sketch.columns import NO_LABELS, Columns, check_positive, labels_there
 from gstar_fast._sketch.from_bins import whole_number

@@ -19,7 +19,7 @@ from gstar_fast._estimator.groups import Groups, Roles, Source
 from gstar_fast._estimator.training import Classifier, Scoring
 from gstar_fast._question.cut import Segments
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.result import Result
+from gstar_fast._solver.answer.result import Result
 
 State: TypeAlias = dict[str, Any]
 

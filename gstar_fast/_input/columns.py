@@ -20,7 +20,7 @@ from gstar_fast._base.refusals.refusal import Words, about, refusal
 from gstar_fast._base.warn import warn
 from gstar_fast._input.arrow import Column, is_arrow, read_column
 from gstar_fast._input.group_columns import check_one_length, columns_of, without_missing
-from gstar_fast._input.missing import RAISE, SKIP
+from gstar_fast._input.options import RAISE, SKIP
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
 Mask: TypeAlias = Bools | None

@@ -13,7 +13,7 @@ from gstar_fast._base.names import Name, Scalar, clean_name
 from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import Batch, batch_of_columns
-from gstar_fast._input.missing import Passing
+from gstar_fast._input.options import Passing
 from gstar_fast._input.positive import labels_by, texts_of
 
 

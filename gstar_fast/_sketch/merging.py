@@ -12,7 +12,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.sketch_parts.content import Section
 from gstar_fast._base.text import counted, without_secrets
 from gstar_fast._base.warn import warn
-from gstar_fast._input.missing import Missing
+from gstar_fast._input.options import Missing
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._words import WEIGHT_UNIT
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from gstar_fast._base.arrays import Objects
 from gstar_fast._base.names import Name, Scalar
-from gstar_fast._input.missing import Missing
+from gstar_fast._input.options import Missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,7 @@ from gstar_fast._base.sketch_parts.sections import UNMIXED
 from gstar_fast._base.warn import warn
 from gstar_fast._input.columns import Batch, as_labels, as_scores, column_of
 from gstar_fast._input.group_columns import check_one_length
-from gstar_fast._input.missing import NOTHING
+from gstar_fast._input.options import NOTHING
 from gstar_fast._sketch.columns import CONTRADICTED
 from gstar_fast._sketch.counting import count
 from gstar_fast._sketch.sketch import Sketch

@@ -18,8 +18,16 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.sketch_parts.sections import LabelTexts
 from gstar_fast._base.warn import warn
 from gstar_fast._input.columns import as_batch
-from gstar_fast._input.missing import NOTHING, Missing, Passing, checked_passing
-from gstar_fast._input.options import checked_bins, checked_limit, checked_threads, checked_window
+from gstar_fast._input.options import (
+    NOTHING,
+    Missing,
+    Passing,
+    checked_bins,
+    checked_limit,
+    checked_passing,
+    checked_threads,
+    checked_window,
+)
 from gstar_fast._input.positive import checked_positive
 from gstar_fast._sketch import show
 from gstar_fast._sketch.columns import NO_LABELS, Columns, sections_of

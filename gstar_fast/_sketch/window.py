@@ -18,8 +18,7 @@ from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._input.missing import Missing, Passing, checked_passing
-from gstar_fast._input.options import checked_limit
+from gstar_fast._input.options import Missing, Passing, checked_limit, checked_passing
 from gstar_fast._sketch.options import LoadOptions, SketchOptions, TableOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
 

@@ -38,7 +38,7 @@ from gstar_fast._cli.tables.write import Tap, Writer, writer_for
 from gstar_fast._cli.thresholds import parts_of, split_names
 from gstar_fast._cli.wording import Table
 from gstar_fast._input.columns import group_columns, grouped
-from gstar_fast._input.missing import RAISE, checked_passing
+from gstar_fast._input.options import RAISE, checked_passing
 from gstar_fast.errors import InfeasibleWarning
 
 DECISION = "decision"
