@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -125,34 +126,6 @@ class Audit:
         return self.to_html()
 
 
-@overload
-def audit(
-    thresholds: ThresholdsLike,
-    sketch: Sketch,
-    *,
-    confidence: float = ...,
-    replicates: int = ...,
-    threshold_replicates: int | None = ...,
-    new_rows: int | None = ...,
-    seed: int = ...,
-) -> Audit: ...
-
-
-@overload
-def audit(
-    *,
-    decisions: ArrayLike,
-    labels: ArrayLike | None = ...,
-    groups: ArrayLike,
-    weights: ArrayLike | None = ...,
-    repeats: ArrayLike | None = ...,
-    missing_group: Name = ...,
-    confidence: float = ...,
-    replicates: int = ...,
-    seed: int = ...,
-) -> Audit: ...
-
-
 def audit(
     thresholds: ThresholdsLike | None = None,
     sketch: object = None,
@@ -225,14 +198,11 @@ def audit(
     >>> report.definitions["equalized_odds_sum"]
     "tpr gap plus fpr gap (the paper's EOd)"
     """
-    confidence = check_confidence(confidence)
-    replicates = _checked_replicates("replicates", replicates)
+    level, replicates = check_confidence(confidence), _checked_replicates("replicates", replicates)
     if threshold_replicates is not None:
         threshold_replicates = _checked_replicates("threshold_replicates", threshold_replicates)
     new_rows = _checked_new_rows(new_rows, thresholds, threshold_replicates)
     seed, policy = _checked_seed(seed), checked_missing_group(missing_group)
-    by_group: dict[Name, Estimate] | None = None
-    again = Again()
     check_order("audit", thresholds)
     rows = sketch is None and np.ndim(thresholds) > 0  # type: ignore[arg-type]
     if more or rows or not (sketch is None or isinstance(sketch, Sketch)):
@@ -244,19 +214,9 @@ def audit(
     if sketch is not None:
         if any(array is not None for array in (decisions, labels, groups, weights, repeats)) or policy != RAISE:
             raise bad_type("labels", "a sketch holds its labels, groups and weights; call audit(thresholds, sketch)")
-        notes = label_notes(sketch._core)
         taken = Taken.of(thresholds, sketch)  # type: ignore[arg-type]
-        thresholds, counts = taken.given, taken.counts()
-        if taken.roles is None:
-            by_group = {name: Estimate(_likeliest(parts), method="given") for name, parts in taken.mixtures.items()}
-        if isinstance(thresholds, Result):
-            asked = confidence, threshold_replicates, seed, new_rows, taken.roles
-            again = draw_again(thresholds, taken.cells, *asked)
-        counts = replace(counts, notes=(*notes, *counts.notes, *again.notes))
-        if by_group is not None:
-            for name, (low, high) in zip(counts.groups, again.limits, strict=False):  # no limits, or all
-                by_group[name] = Estimate(by_group[name].value, low, high, "bootstrap")
-    elif decisions is None or groups is None:
+        return _of_thresholds(taken, label_notes(sketch._core), level, replicates, threshold_replicates, new_rows, seed)
+    if decisions is None or groups is None:
         given = {"decisions=": decisions, "groups=": groups}
         missing = [name for name, array in given.items() if array is None]
         raise bad_type(
@@ -264,15 +224,36 @@ def audit(
             "call audit(thresholds, sketch) or audit(decisions=..., labels=..., groups=...); there is no sketch, and "
             f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing",
         )
-    elif thresholds is not None or threshold_replicates is not None:
+    if thresholds is not None or threshold_replicates is not None:
         raise bad_type(
             "thresholds", "decisions have no thresholds; thresholds and threshold_replicates= go with a sketch"
         )
-    else:
-        counts = count_decisions(decisions, labels, groups, weights, repeats, policy)
+    return assess(count_decisions(decisions, labels, groups, weights, repeats, policy), None, level, replicates, seed)
+
+
+def _of_thresholds(
+    taken: Taken,
+    notes: Sequence[Note],
+    confidence: float,
+    replicates: int,
+    threshold_replicates: int | None,
+    new_rows: int | None,
+    seed: int,
+) -> Audit:
+    """The audit of thresholds on the rows of a sketch, of which `notes` are known."""
+    given, counts, by_group, again = taken.given, taken.counts(), None, Again()
+    if isinstance(given, Result):
+        again = draw_again(given, taken.cells, confidence, threshold_replicates, seed, new_rows, taken.roles)
+    if taken.roles is None:
+        limits, how = (again.limits, "bootstrap") if again.limits else ([(None, None)] * len(taken.mixtures), "given")
+        by_group = {
+            name: Estimate(_likeliest(mixture), *ends, how)
+            for (name, mixture), ends in zip(taken.mixtures.items(), limits, strict=True)
+        }
+    counts = replace(counts, notes=(*notes, *counts.notes, *again.notes))
     found = replace(assess(counts, by_group, confidence, replicates, seed), new_rows=again.new_rows)
-    if isinstance(thresholds, Result) and thresholds.question.by_segment:
-        found = replace(found, notes=(*found.notes, *_clearly_above(found, thresholds)))
+    if isinstance(given, Result) and given.question.by_segment:
+        found = replace(found, notes=(*found.notes, *_clearly_above(found, given)))
     return found
 
 
@@ -373,9 +354,9 @@ def _whole(name: str, number: object) -> int:
 
 
 def _checked_seed(seed: object) -> int:
-    if _whole("seed", seed) < 0:
+    if (whole := _whole("seed", seed)) < 0:
         raise refusal("seed", "seed", value=seed)
-    return _whole("seed", seed)
+    return whole
 
 
 def _checked_new_rows(rows: object, thresholds: object, replicates: int | None) -> int | None:

@@ -24,7 +24,7 @@ from gstar_fast._solver.mix import mix
 from gstar_fast._solver.question import Problem
 from gstar_fast._solver.search import choose, choose_unified, lay_out
 from gstar_fast._solver.segments.answer import parts_of
-from gstar_fast._solver.segments.problem import SegmentSearch, from_above, searches_of
+from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
 from gstar_fast._solver.segments.solve import choose_among, mix_among
 
 REPLICATES = 500
@@ -203,7 +203,6 @@ def solve_again(
     if result.verdict == "unified":  # the best unified threshold, whatever its gaps
         question = replace(question, limits=())
     counted = _of_roles(cells, roles)
-    upward = from_above(counted.rows)
 
     def find(drawn: Cells) -> Found | None:
         problem = Problem.resampled(_of_roles(drawn, roles), question)
@@ -211,7 +210,7 @@ def solve_again(
         if parts is None:
             return None
         likeliest = np.array([-max((w, -t) for t, w in part.items())[1] for part in parts])
-        return cells.thresholds(likeliest), counted.by_group(_accepted(upward, counted, parts))
+        return cells.thresholds(likeliest), counted.by_group(counted.accepted(parts))
 
     own = find(cells)
     if own is None or own[0].tolist() != list(result.thresholds.values()):
@@ -228,15 +227,6 @@ def solve_again(
     thresholds = np.array([thresholds for thresholds, _ in found]).reshape(-1, len(own[0]))
     accepted = np.array([accepted for _, accepted in found]).reshape(-1, 3, own[1].shape[1])
     return Resolved(thresholds, np.moveaxis(accepted, 1, 0))
-
-
-def _accepted(upward: Ints, cells: Cells, parts: Parts) -> Floats | Ints:
-    """Rows of each cell, (3, K), given those in each bin and all bins over it."""
-    columns = []
-    for k, j in enumerate(cells.segment.tolist()):
-        each = [upward[:, k, t] * (w if w != 1.0 else 1) for t, w in parts[j].items()]
-        columns.append(np.sum(each, axis=0))
-    return np.stack(columns, axis=1)
 
 
 def _of_roles(cells: Cells, roles: Roles | None) -> Cells:

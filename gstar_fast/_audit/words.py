@@ -120,19 +120,21 @@ def _heading(a: Audit) -> str:
 def text_of(a: Audit, most: int = 50) -> str:
     """A row of values and a row of limits for each group, then every gap."""
     lines = [_heading(a), *(f"note: {note}" for note in a.notes), ""]
-    head = ["group", "rows", *(["threshold"] if a.thresholds is not None else []), *COLUMNS.values()]
-    table = [head]
-    for name in (*a.groups[:most], None):
-        table += _two_rows(a, name)
-    lines += aligned(table)
+    lines += aligned([_columns(a), *(row for name in (*a.groups[:most], None) for row in _two_rows(a, name))])
     if len(a.groups) > most:
         lines.append(f"... and {len(a.groups) - most} more groups before the last row")
-    lines.append("")
-    gaps = [["gap", "value", "low", "high"]]
-    gaps += [[name, *(short_number(x) for x in (e.value, e.low, e.high))] for name, e in a.gaps.items()]
     measured = ["", *(MEASURED[name].measured for name in a.gaps)]
-    lines += [f"{line}  {how}".rstrip() for line, how in zip(aligned(gaps), measured, strict=True)]
+    gaps = aligned([["gap", "value", "low", "high"], *([name, *_shown(e)] for name, e in a.gaps.items())])
+    lines += ["", *(f"{line}  {how}".rstrip() for line, how in zip(gaps, measured, strict=True))]
     return printable("\n".join(lines))
+
+
+def _columns(a: Audit) -> list[str]:
+    return ["group", "rows", *(["threshold"] if a.thresholds is not None else []), *COLUMNS.values()]
+
+
+def _shown(e: Estimate) -> list[str]:
+    return [short_number(x) for x in (e.value, e.low, e.high)]
 
 
 def _two_rows(a: Audit, name: Name | None) -> list[list[str]]:
@@ -150,23 +152,15 @@ def _two_rows(a: Audit, name: Name | None) -> list[list[str]]:
 
 def html_of(a: Audit, most: int = 200) -> str:
     """A fragment: rates by group, gaps, notes; every name escaped."""
-    head = ["group", "rows", *(["threshold"] if a.thresholds is not None else []), *COLUMNS.values()]
     body = []
     for name in (*a.groups[:most], None):
-        values, limits = _two_rows(a, name)
-        cells = "".join(
-            f"<td>{escape(value)}{f'<br><small>{escape(limit)}</small>' if limit else ''}</td>"
-            for value, limit in zip(values[1:], limits[1:], strict=True)
-        )
-        body.append(f'<tr><th scope="row">{escape(values[0])}</th>{cells}</tr>')
+        (title, *values), (_, *limits) = _two_rows(a, name)
+        ends = [f"<br><small>{escape(limit)}</small>" if limit else "" for limit in limits]
+        body.append(_html_row(title, [f"{escape(value)}{end}" for value, end in zip(values, ends, strict=True)]))
+    head = _columns(a)
     if len(a.groups) > most:
         body.append(f"<tr><td colspan={len(head)}>{len(a.groups) - most} more groups are not shown</td></tr>")
-    gaps = [
-        f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(f"<td>{escape(short_number(x))}</td>" for x in (e.value, e.low, e.high))
-        + f"<td>{escape(a.definitions[name])}</td></tr>"
-        for name, e in a.gaps.items()
-    ]
+    gaps = [_html_row(name, [escape(x) for x in (*_shown(e), a.definitions[name])]) for name, e in a.gaps.items()]
     notes = "".join(f"<li>{escape(note.text)}</li>" for note in a.notes)
     return (
         f'<div class="gstar-audit"><p>{escape(_heading(a))}</p>'
@@ -175,6 +169,11 @@ def html_of(a: Audit, most: int = 200) -> str:
         + _html_table(["gap", "value", "low", "high", "definition"], gaps)
         + "</div>"
     )
+
+
+def _html_row(title: str, cells: list[str]) -> str:
+    """A row; only the title is escaped here."""
+    return f'<tr><th scope="row">{escape(title)}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
 
 
 def _html_table(head: list[str], body: list[str]) -> str:
@@ -186,11 +185,6 @@ def _html_table(head: list[str], body: list[str]) -> str:
 def _plain(e: Estimate) -> dict[str, object]:
     numbers = {key: encode_number(getattr(e, key)) for key in ("value", "low", "high")}
     return {**numbers, "method": e.method}
-
-
-def _new_rows(a: Audit, name: str) -> dict[str, float] | None:
-    there = a.new_rows.get(name)
-    return None if there is None else asdict(there)
 
 
 def dict_of(a: Audit) -> dict[str, object]:
@@ -212,7 +206,11 @@ def dict_of(a: Audit) -> dict[str, object]:
         ],
         "overall": {metric: _plain(e) for metric, e in a.overall.items()},
         "gaps": {
-            name: {**_plain(e), "new_rows": _new_rows(a, name), "definition": a.definitions[name]}
+            name: {
+                **_plain(e),
+                "new_rows": asdict(a.new_rows[name]) if name in a.new_rows else None,
+                "definition": a.definitions[name],
+            }
             for name, e in a.gaps.items()
         },
         "notes": [note.to_dict() for note in a.notes],
@@ -230,10 +228,11 @@ def frame_of(a: Audit) -> pd.DataFrame:
         if a.thresholds is not None:
             rows.append((name, "threshold", a.thresholds[name]))
         rows += [(name, metric, e) for metric, e in a.rates[name].items()]
-    rows += [(None, metric, e) for metric, e in a.overall.items()]
-    rows += [(None, gap, e) for gap, e in a.gaps.items()]
-    groups = pd.Series([name for name, _, _ in rows], dtype=object)
-    columns: dict[str, object] = {"group": groups, "metric": [metric for _, metric, _ in rows]}
+    rows += [(None, metric, e) for metric, e in (a.overall | a.gaps).items()]
+    columns: dict[str, object] = {
+        "group": pd.Series([name for name, _, _ in rows], dtype=object),
+        "metric": [metric for _, metric, _ in rows],
+    }
     for key in ("value", "low", "high"):
         columns[key] = pd.Series([getattr(e, key) for _, _, e in rows], dtype="float64")
     columns["method"] = [e.method for _, _, e in rows]

@@ -149,7 +149,7 @@ def report(
             rows = frozen if segments is None else protected_sketch(frozen, segments)
             settings = {"confidence": after.confidence, "replicates": after.replicates, "seed": after.seed}
             unified = dict.fromkeys(result.rates, result.thresholds.default)
-            before = make_audit(unified, rows, **settings)  # type: ignore[call-overload]
+            before = make_audit(unified, rows, **settings)  # type: ignore[arg-type]
         _check_audit(after, result, "audit")
         _check_audit(before, result, "before")
         deciding = Deciding(frozen, after, before, featured(after))
