@@ -15,7 +15,7 @@ from gstar_fast._base.names import Name, listed
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_value
 from gstar_fast._decide.decider import Decider
-from gstar_fast._estimator.groups import Groups, asked, joined
+from gstar_fast._estimator.groups import Groups, Named, joined
 from gstar_fast._estimator.training import METHODS, Classifier, Plan, Rows, out_of_fold, response_method, response_of
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
@@ -93,7 +93,7 @@ def check_decide_by(by: object, drop_sensitive: bool) -> None:
             "decide_by=gf.Segments(column=...) names a column of X that is in order already; to cut a probability pass "
             "the cut points to gf.GroupProbability(..., segments=...)",
         )
-    elif not asked(columns_of(by), "decide_by"):
+    elif not Named("decide_by", columns_of(by), True).several:
         raise bad_option("decide_by", "decide_by names no column; one threshold for everybody is unified=True")
     if not drop_sensitive:
         raise bad_option(
@@ -156,13 +156,11 @@ def train_group(
             raise bad_value(
                 "cv", f"fold {number} would train the model of GroupProbability on one group alone; use others"
             )
-    fitted, folds = out_of_fold(model, by.estimator, rows, is_group, plan, plan.group_params, _of_group)
-    numbers, tested = np.zeros(len(rows.y)), np.zeros(len(rows.y), bool)
-    for (_, test), q in zip(plan.splits, folds, strict=True):
-        numbers[test], tested[test] = q, True
-    cut = by.segments
+    fitted, tested_numbers = out_of_fold(model, by.estimator, rows, is_group, plan, plan.group_params, _of_group)
+    tested, numbers, cut = plan.tested, np.zeros(len(rows.y)), by.segments
+    numbers[tested] = tested_numbers
     if cut is None:
-        cut = _chosen(by, numbers[tested], plan.labels[tested], rows.protected.codes[tested])
+        cut = _chosen(by, tested_numbers, plan.labels[tested], rows.protected.codes[tested])
     return ByProbability(fitted, _place_of(fitted, True), cut), _with_segments(rows, cut, numbers)
 
 

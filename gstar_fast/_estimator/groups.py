@@ -17,11 +17,13 @@ from gstar_fast._base.factorize import cross
 from gstar_fast._base.names import Name, as_tuple, joined_columns, listed, sort_key
 from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_type, bad_value
 from gstar_fast._base.refusals.refusal import about
+from gstar_fast._base.text import first_few
 from gstar_fast._input.columns import group_column, named
 from gstar_fast._input.group_columns import check_one_length, column_at, column_names, columns_of, without_missing
 from gstar_fast._question.cut import Column
 from gstar_fast._sketch.columns import Columns
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast.errors import OptionValueError
 
 EVERYBODY = "all"  # the one group of those who have no sensitive features
 
@@ -47,10 +49,6 @@ class Groups:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def take(self, rows: Values) -> Groups:
-        """Some of the rows."""
-        return Groups(self.codes[rows], self.names, self.columns)
-
     def positions(self, known: Sequence[Name]) -> NDArray[np.int64]:
         """Where each row's group stands among the known ones; -1 for a group that does not."""
         place = {name: i for i, name in enumerate(known)}
@@ -69,21 +67,64 @@ class Named(NamedTuple):
         """The word for them in messages; the flag is called ``drop_`` plus this word."""
         return self.argument.removesuffix("_features")
 
+    @property
+    def several(self) -> list[object]:
+        """The columns as a list."""
+        if isinstance(self.columns, (str, int, np.integer)):
+            return [self.columns]
+        if isinstance(self.columns, bytes) or not isinstance(self.columns, Iterable):
+            text = "must be a column of X (a name, or a position) or a list of them, got"
+            raise bad_option_type(self.argument, f"{self.argument} {text} {self.columns!r}")
+        return list(self.columns)
+
     def is_in(self, message: str) -> bool:
         """Whether a message has the name of one of the columns in it."""
-        names = [re.escape(name) for name in asked(self.columns, self.argument) if isinstance(name, str)]
+        names = [re.escape(name) for name in self.several if isinstance(name, str)]
         return bool(names) and re.search(rf"(?<!\w)({'|'.join(names)})(?!\w)", message) is not None
 
     def places(self, table: Table) -> tuple[int, ...]:
         """Positions of the columns."""
-        return places_of(table, self.columns, self.argument)
+        several, n, is_sensitive = self.several, int(table.shape[1]), self.argument == "sensitive_features"
+        if len(several) > n:
+            beside = "; groups of rows are passed to fit: fit(X, y, sensitive_features=...)" * is_sensitive
+            raise self._wrong(f"of the classifier names columns of X, which has {n}, got {len(several)} values{beside}")
+        places = tuple(self._place(table, name) for name in several)
+        if not places:
+            raise self._wrong("is an empty list; name at least one column of X, or leave it out")
+        if len(set(places)) < len(places):
+            raise self._wrong(f"names a column twice: {self.columns!r}")
+        if len(places) == n and is_sensitive:
+            raise self._wrong("names every column of X; nothing is left to predict from")
+        return places
 
     def present(self, X: object) -> tuple[int, ...]:
         """The same, or none if X has none of the columns; an error if X has only some."""
         table = as_table(X, self.argument)
-        names, several = column_names(table), asked(self.columns, self.argument)
-        absent = names is not None and all(isinstance(name, str) and name not in names for name in several)
+        names = column_names(table)
+        absent = names is not None and all(isinstance(name, str) and name not in names for name in self.several)
         return () if absent else self.places(table)
+
+    def _place(self, table: Table, name: object) -> int:
+        names, n = column_names(table), int(table.shape[1])
+        if isinstance(name, str):
+            if names is None:
+                kind, last = type(table).__name__, n - 1
+                cure = f"pass a data frame, or the position of the column (0 to {last})"
+                raise self._wrong(f"names the column {name!r}, but X is a {kind} without names; {cure}")
+            if names.count(name) != 1:
+                problem = "has no such column" if name not in names else "has more than one of them"
+                known = first_few(map(repr, names), 10)
+                raise self._wrong(f"names the column {name!r}, but X {problem}; its columns are {known}")
+            return names.index(name)
+        if isinstance(name, (bool, np.bool_)) or not isinstance(name, (int, np.integer)):
+            text = f"{self.argument} must name columns by strings or positions, got {name!r}"
+            raise bad_option_type(self.argument, text)
+        if not -n <= name < n:
+            raise self._wrong(f"asks for column {name}, but X has {n}, numbered from 0")
+        return int(name) % n
+
+    def _wrong(self, text: str) -> OptionValueError:
+        return bad_option(self.argument, f"{self.argument} {text}")
 
 
 class Source(NamedTuple):
@@ -115,10 +156,10 @@ class Source(NamedTuple):
             return {name: getattr(estimator, name, None) for name in ("n_features_in_", "feature_names_in_")}
         table = as_table(X)
         names = column_names(table)
-        text = names is not None and all(isinstance(name, str) for name in names)
+        known = names is not None and all(isinstance(name, str) for name in names)
         return {
             "n_features_in_": int(table.shape[1]),
-            "feature_names_in_": np.array(names, object) if text else None,
+            "feature_names_in_": np.array(names, object) if known else None,
         }
 
     def read(self, X: object, given: object) -> tuple[object, Groups]:
@@ -142,7 +183,7 @@ class Source(NamedTuple):
             )
         if self.sensitive is not None:
             table = as_table(X)
-            groups = groups_in_table(table, places_of(table, self.sensitive))
+            groups = groups_in_table(table, self.named[0].places(table))
         else:
             groups = groups_of_rows(given, _num_samples(X)) if self.beside else Groups.one(_num_samples(X))
         return self._without([(role, role.places(as_table(X, role.argument))) for role in self.named], X), groups
@@ -150,7 +191,7 @@ class Source(NamedTuple):
     def segments(self, X: object) -> Groups:
         """The group of each row by the columns that decide."""
         table = as_table(X, "decide_by")
-        places = places_of(table, self.decide_by, "decide_by")
+        places = self.named[-1].places(table)
         sensitive = self.named[0].present(X) if self.sensitive is not None else ()
         if both := set(places).intersection(sensitive):
             raise bad_option(
@@ -245,7 +286,7 @@ def groups_in_table(table: Table, places: Sequence[int]) -> Groups:
     labels = list(places) if names is None else [names[place] for place in places]
     columns = [column_at(table, place) for place in places]
     if names is None:
-        columns = [_whole(column) for column in columns]
+        columns = [_whole(np.asarray(column)) for column in columns]
     return _crossed(columns, [f"column {label!r} of X" for label in labels], None if names is None else labels)
 
 
@@ -343,61 +384,6 @@ def as_table(X: object, argument: str = "sensitive_features") -> Table:
     if array.ndim != 2:
         raise bad_value("X", f"X must be 2-D to find {argument} in it, got shape {array.shape}")
     return array
-
-
-def asked(wanted: object, argument: str = "sensitive_features") -> list[object]:
-    """The columns that an argument of the constructor names, as a list."""
-    if isinstance(wanted, (str, int, np.integer)):
-        return [wanted]
-    if isinstance(wanted, bytes) or not isinstance(wanted, Iterable):
-        raise bad_option_type(
-            argument, f"{argument} must be a column of X (a name, or a position) or a list of them, got {wanted!r}"
-        )
-    return list(wanted)
-
-
-def places_of(table: Table, wanted: object, argument: str = "sensitive_features") -> tuple[int, ...]:
-    """Positions of the columns that an argument of the constructor names."""
-    several = asked(wanted, argument)
-    if len(several) > table.shape[1]:
-        beside = "; groups of rows are passed to fit: fit(X, y, sensitive_features=...)"
-        raise bad_option(
-            argument,
-            f"{argument} of the classifier names columns of X, which has {table.shape[1]}, got {len(several)} values"
-            + beside * (argument == "sensitive_features"),
-        )
-    places = tuple(_place(table, name, argument) for name in several)
-    if not places:
-        raise bad_option(argument, f"{argument} is an empty list; name at least one column of X, or leave it out")
-    if len(set(places)) < len(places):
-        raise bad_option(argument, f"{argument} names a column twice: {wanted!r}")
-    if len(places) == table.shape[1] and argument == "sensitive_features":
-        raise bad_option(
-            "sensitive_features", "sensitive_features names every column of X; nothing is left to predict from"
-        )
-    return places
-
-
-def _place(table: Table, name: object, argument: str) -> int:
-    names, n = column_names(table), int(table.shape[1])
-    if isinstance(name, str):
-        if names is None:
-            raise bad_option(
-                argument,
-                f"{argument} names the column {name!r}, but X is a {type(table).__name__} without names; pass "
-                f"a data frame, or the position of the column (0 to {n - 1})",
-            )
-        if names.count(name) != 1:
-            problem = "has no such column" if name not in names else "has more than one of them"
-            raise bad_option(
-                argument, f"{argument} names the column {name!r}, but X {problem}; its columns are {listed(names)}"
-            )
-        return names.index(name)
-    if isinstance(name, (bool, np.bool_)) or not isinstance(name, (int, np.integer)):
-        raise bad_option_type(argument, f"{argument} must name columns by strings or positions, got {name!r}")
-    if not -n <= name < n:
-        raise bad_option(argument, f"{argument} asks for column {name}, but X has {n}, numbered from 0")
-    return int(name) % n
 
 
 def text_places(X: object) -> list[int]:

@@ -248,11 +248,11 @@ def splits_of(
         folds = FOLDS if cv is None else int(cv)
         if folds < 2:
             raise bad_option("cv", f"cv must be at least 2 folds, got {cv!r}; cv='prefit' needs none")
-        return _dealt(cells, folds, random_state)
+        return _dealt(_by_cell(cells, random_state), folds)
     if isinstance(cv, (float, np.floating)):
         if not 0 < cv < 1:
             raise bad_option("cv", f"cv as a share of rows to test on must be between 0 and 1, got {cv!r}")
-        return _held_out(cells, float(cv), random_state)
+        return _held_out(_by_cell(cells, random_state), float(cv))
     splits = check_cv(cv, y, classifier=True).split(X, y, **params)
     rows = np.arange(len(y))  # makes row numbers of masks too
     found = [(rows[np.asarray(train)], rows[np.asarray(test)]) for train, test in splits]
@@ -270,9 +270,7 @@ def _check_once(splits: Sequence[Split], n: int) -> None:
 
     Averaging a row's scores instead would find thresholds for scores that no single model gives.
     """
-    times = np.zeros(n, np.int64)
-    for _, test in splits:
-        np.add.at(times, test, 1)
+    times = np.bincount(np.concatenate([np.empty(0, np.int64), *(test for _, test in splits)]), minlength=n)
     if not times.any():
         raise bad_option("cv", "cv tests no row, so there are no scores to find thresholds on")
     if times.max() > 1:
@@ -305,16 +303,15 @@ def _by_cell(cells: NDArray[np.int64], random_state: object) -> NDArray[np.int64
     return rows[np.argsort(cells[rows], kind="stable")]
 
 
-def _dealt(cells: NDArray[np.int64], folds: int, random_state: object) -> list[Split]:
-    fold = np.empty(len(cells), np.int64)
-    fold[_by_cell(cells, random_state)] = np.arange(len(cells)) % folds
-    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(min(folds, len(cells)))]
+def _dealt(order: NDArray[np.int64], folds: int) -> list[Split]:
+    fold = np.empty(len(order), np.int64)
+    fold[order] = np.arange(len(order)) % folds
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(min(folds, len(order)))]
 
 
-def _held_out(cells: NDArray[np.int64], share: float, random_state: object) -> list[Split]:
-    steps = np.floor((np.arange(len(cells) + 1) + 0.5) * share)
-    test = np.empty(len(cells), bool)
-    test[_by_cell(cells, random_state)] = np.diff(steps) > 0
+def _held_out(order: NDArray[np.int64], share: float) -> list[Split]:
+    test = np.empty(len(order), bool)
+    test[order] = np.diff(np.floor((np.arange(len(order) + 1) + 0.5) * share)) > 0
     return [(np.flatnonzero(~test), np.flatnonzero(test))]
 
 
@@ -326,16 +323,16 @@ def out_of_fold(
     plan: Plan,
     params: Metadata,
     score: Callable[[Classifier, object], Values],
-) -> tuple[Classifier, list[Values]]:
-    """An estimator trained on all rows, or on the only train rows; for each fold, what `score` says of its test rows.
+) -> tuple[Classifier, Values]:
+    """An estimator trained on all rows, or on the only train rows; what `score` says of the rows that are tested.
 
-    `score` asks a model that was trained on the train rows of the fold.
+    For each fold, `score` asks a model that was trained on its train rows.
     """
     with rows.source.explained(rows.whole):
         parallel, fold = Parallel(n_jobs=model.n_jobs), delayed(_one_fold)
         folds = list(parallel(fold(clone(estimator), rows.X, y, split, params, score) for split in plan.splits))
         fitted = clone(estimator).fit(rows.X, y, **params) if model.refit else folds[0][0]
-    return cast(Classifier, fitted), [scores for _, scores in folds]
+    return cast(Classifier, fitted), np.concatenate([scores for _, scores in folds])
 
 
 def _one_fold(
@@ -369,6 +366,11 @@ class Plan(NamedTuple):
     params: Metadata  # of `fit` of the estimator
     group_params: Metadata  # of `fit` of the estimator of the group
 
+    @property
+    def tested(self) -> NDArray[np.int64]:
+        """The rows that are tested, fold after fold."""
+        return np.concatenate([test for _, test in self.splits])
+
 
 def planned(model: GroupThresholdClassifier, rows: Rows, metadata: Metadata) -> Plan:
     """Find the classes, the splits, and who gets which metadata."""
@@ -390,10 +392,8 @@ def planned(model: GroupThresholdClassifier, rows: Rows, metadata: Metadata) -> 
 
 def train(model: GroupThresholdClassifier, sketch: Sketch, rows: Rows, plan: Plan) -> Classifier:
     """Count out-of-fold scores into the sketch; the estimator that scores new rows."""
-    fitted, folds = out_of_fold(model, model.estimator, rows, rows.y, plan, plan.params, plan.scoring)
-    for (_, test), scores in zip(plan.splits, folds, strict=True):
-        part = None if rows.counted is None else rows.counted[test]
-        count_scores(sketch, scores, plan.labels[test], rows.groups.take(test), part)
+    fitted, scores = out_of_fold(model, model.estimator, rows, rows.y, plan, plan.params, plan.scoring)
+    _count(sketch, rows, plan.labels, scores, plan.tested)
     return fitted
 
 
@@ -421,11 +421,12 @@ def count_fitted(model: Fitted, sketch: Sketch, rows: Rows, estimator: Classifie
     labels = fitted_labels(model, estimator, rows)
     with rows.source.explained(rows.whole):
         scores = Scoring.of(model, estimator, estimator.classes_)(estimator, rows.X)
-    count_scores(sketch, scores, labels, rows.groups, rows.counted)
+    _count(sketch, rows, labels, scores)
 
 
-def count_scores(
-    sketch: Sketch, scores: Values, labels: NDArray[np.uint8], groups: Groups, weights: Floats | None
+def _count(
+    sketch: Sketch, rows: Rows, labels: Values, scores: Values, at: NDArray[np.int64] | slice = slice(None)
 ) -> None:
-    """`Sketch.update`, without naming the group of each row again."""
-    sketch._core.update(scores, labels, groups.codes, groups.names, weights, skip_nan=False, threads=1)
+    """`Sketch.update` with the rows at these places, without naming the group of each row again."""
+    codes, weights = rows.groups.codes[at], None if rows.counted is None else rows.counted[at]
+    sketch._core.update(scores, labels[at], codes, rows.groups.names, weights, skip_nan=False, threads=1)

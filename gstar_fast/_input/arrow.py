@@ -145,7 +145,7 @@ def is_arrow(data: object) -> bool:
     return hasattr(data, "__arrow_c_array__") or hasattr(data, "__arrow_c_stream__")
 
 
-def read_column(data: Any, name: str) -> Column:
+def read_column(data: object, name: str) -> Column:
     """Read a whole column (an array, a chunked array, a series); `name` is what messages call it."""
     if hasattr(data, "__arrow_c_array__"):
         schema_capsule, array_capsule = data.__arrow_c_array__()
@@ -157,7 +157,7 @@ def read_column(data: Any, name: str) -> Column:
     return joined(chunks)
 
 
-def read_batches(data: Any, columns: list[str]) -> Iterator[list[Column]]:
+def read_batches(data: object, columns: list[str]) -> Iterator[list[Column]]:
     """Read the named columns of a table or stream, one record batch at a time."""
     places: list[int] = []
     called = [f"column {name!r}" for name in columns]
@@ -211,7 +211,7 @@ def joined(chunks: list[Column]) -> Column:
     return Column(np.concatenate(parts), valid, names)
 
 
-def _way_out(data: Any) -> str:
+def _way_out(data: object) -> str:
     """What to do with an object that has rows, or leads to them, but does not hand them out."""
     if isinstance(data, (str, os.PathLike)):
         return "; open the file first: pyarrow.dataset.dataset(path).scanner().to_reader() reads it piece by piece"
@@ -228,7 +228,7 @@ def _way_out(data: Any) -> str:
     return next((f"; {way}" for method, way in ways.items() if hasattr(data, method)), "")
 
 
-def _chunks(data: Any) -> Iterator[tuple[_Schema, _Array, object]]:
+def _chunks(data: object) -> Iterator[tuple[_Schema, _Array, object]]:
     """Schema, array and owner of each chunk of a stream; the stream is released at the end, also of an error."""
     if not hasattr(data, "__arrow_c_stream__"):
         raise refusal("no_arrow", "data", value=data, limit=_way_out(data))

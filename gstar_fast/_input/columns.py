@@ -43,7 +43,12 @@ class Batch(NamedTuple):
 
 
 def as_batch(
-    scores: Any, labels: Any, groups: Any, weights: Any, repeats: Any = None, missing_group: Name = RAISE
+    scores: object,
+    labels: object,
+    groups: object,
+    weights: object,
+    repeats: object = None,
+    missing_group: Name = RAISE,
 ) -> Batch:
     """Clean the arrays of one `update`."""
     return batch_of_columns(
@@ -79,7 +84,7 @@ def batch_of_columns(
     return Batch(scores, labels, codes, names, weights, unlabelled_code, repeats, absent)
 
 
-def column_of(data: Any, name: str) -> Column:
+def column_of(data: object, name: str) -> Column:
     """Any column: values, which of them are there, and names where the values are codes."""
     if isinstance(data, np.ndarray):
         column = _numpy_column(data)
@@ -99,7 +104,7 @@ def column_of(data: Any, name: str) -> Column:
     return column
 
 
-def _as_array(data: Any, name: str) -> Values:
+def _as_array(data: object, name: str) -> Values:
     try:
         return np.asarray(data)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -181,7 +186,7 @@ def _pandas_strings(data: Any, name: str) -> Column:
     return Column(np.asarray(codes), None, tuple(unique.tolist()))
 
 
-def _plain_dtype(dtype: Any) -> DType:
+def _plain_dtype(dtype: object) -> DType:
     plain = getattr(dtype, "numpy_dtype", None)
     return plain if isinstance(plain, np.dtype) and plain.kind in "iufb" else np.dtype(np.float64)
 
@@ -377,7 +382,7 @@ def as_groups(values: Values, valid: Mask, names: tuple[object, ...] | None) -> 
     raise refusal("bad_group_type", "groups", 0, Words(values.dtype))
 
 
-def group_columns(groups: Any) -> tuple[list[Column], list[str]]:
+def group_columns(groups: object) -> tuple[list[Column], list[str]]:
     """What was passed as `groups`: one column, or those of a frame or a list; and what messages call them."""
     found = columns_of(groups, "groups")
     if found is None:
@@ -388,9 +393,9 @@ def group_columns(groups: Any) -> tuple[list[Column], list[str]]:
     return columns, labels
 
 
-def group_column(data: Any, name: str) -> Column:
+def group_column(data: object, name: str) -> Column:
     """One column of groups: as `column_of` has it, but strings in a list come as codes at once."""
-    numbered = number_strings(data) if type(data) in (list, tuple) else None
+    numbered = number_strings(data) if isinstance(data, (list, tuple)) else None
     return column_of(data, name) if numbered is None else Column(numbered[0], None, numbered[1])
 
 

@@ -5,7 +5,7 @@ A frame, a 2-D array and a list of columns each hold several values for a row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +20,8 @@ from gstar_fast._input.arrow import Column, is_arrow
 class Columns(NamedTuple):
     """Columns of one table, with their names where they have any."""
 
-    columns: list[Any]
-    names: list[Any] | None
+    columns: list[object]
+    names: list[object] | None
 
     def labels(self, argument: str) -> list[str]:
         """What messages call each of them."""
@@ -29,7 +29,7 @@ class Columns(NamedTuple):
         return [f"column {name!r} of {argument}" for name in names]
 
 
-def columns_of(data: Any, argument: str) -> Columns | None:
+def columns_of(data: object, argument: str) -> Columns | None:
     """The columns of a frame, a 2-D or structured array, or a list of columns; None for a single column.
 
     A list whose entries are 1-D arrays or series is a list of columns. In a list of lists each list is a row, as NumPy
@@ -56,7 +56,7 @@ def columns_of(data: Any, argument: str) -> Columns | None:
     return found
 
 
-def _columns_of_list(data: Any, argument: str) -> Columns:
+def _columns_of_list(data: Sequence[Any], argument: str) -> Columns:
     if any(map(_is_column, data)):
         for place, column in enumerate(data):
             if not isinstance(column, (list, tuple)) and not _is_column(column):
@@ -69,7 +69,7 @@ def _columns_of_list(data: Any, argument: str) -> Columns:
         raise refusal("ragged_lists", argument) from None
 
 
-def _is_column(value: Any) -> bool:
+def _is_column(value: object) -> bool:
     return getattr(value, "ndim", None) == 1 or (is_arrow(value) and column_names(value) is None)
 
 
@@ -125,7 +125,7 @@ def check_one_length(lengths: Mapping[str, int]) -> None:
 # ------------------------------------------------------------------------------------------------------------- a table
 
 
-def column_names(table: Any) -> list[Any] | None:
+def column_names(table: object) -> list[object] | None:
     """Names of the columns of a pandas, polars or pyarrow table; None for anything else."""
     if hasattr(table, "iloc") and hasattr(table, "columns"):
         return list(table.columns)
@@ -136,7 +136,7 @@ def column_names(table: Any) -> list[Any] | None:
     return None
 
 
-def column_at(table: Any, place: int) -> Any:
+def column_at(table: Any, place: int) -> object:
     """One column, in the form the table has it."""
     if hasattr(table, "iloc"):
         return table.iloc[:, place]
