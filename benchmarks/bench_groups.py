@@ -23,7 +23,8 @@ import pytest
 
 import gstar_fast as gf
 from benchmarks import harness
-from gstar_fast._input.columns import as_groups, group_column
+from gstar_fast._input.columns import group_column
+from gstar_fast._input.group_columns import as_groups
 
 Encode: TypeAlias = Callable[[Any], tuple[Any, Any]]  # a column -> codes, and the names they index
 

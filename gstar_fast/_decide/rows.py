@@ -15,8 +15,8 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.place import bad_type, bad_value
 from gstar_fast._base.refusals.refusal import Words, refusal
 from gstar_fast._base.thresholds import Thresholds
-from gstar_fast._input.columns import as_groups, as_scores, column_of, crossed, group_columns
-from gstar_fast._input.group_columns import check_one_length
+from gstar_fast._input.columns import as_scores, column_of, crossed, group_columns
+from gstar_fast._input.group_columns import as_groups, check_one_length
 from gstar_fast._input.options import checked_flag, checked_threads
 
 # Arguments of a core's `decide` and `margins`: scores, codes, names, as_codes, keys, threads. Codes are positions in

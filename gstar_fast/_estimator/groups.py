@@ -13,13 +13,20 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import _num_samples
 
 from gstar_fast._base.arrays import Values
-from gstar_fast._base.factorize import cross
 from gstar_fast._base.names import Name, as_tuple, joined_columns, listed, sort_key
 from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_type, bad_value
 from gstar_fast._base.refusals.refusal import about
 from gstar_fast._base.text import first_few
-from gstar_fast._input.columns import group_column, named
-from gstar_fast._input.group_columns import check_one_length, column_at, column_names, columns_of, without_missing
+from gstar_fast._input.columns import group_column
+from gstar_fast._input.group_columns import (
+    check_one_length,
+    column_at,
+    column_names,
+    columns_of,
+    cross,
+    named,
+    without_missing,
+)
 from gstar_fast._question.cut import Column
 from gstar_fast._sketch.columns import Columns
 from gstar_fast._sketch.sketch import Sketch

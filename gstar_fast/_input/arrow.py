@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gstar_fast._base.arrays import Bools, DType, Values
-from gstar_fast._base.factorize import Texts
 from gstar_fast._base.refusals.refusal import Words, refusal
+from gstar_fast._base.texts import Texts
 
 
 class _Schema(Structure):

@@ -13,13 +13,21 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from gstar_fast._base.arrays import Bools, DType, Floats, Ints, Values
-from gstar_fast._base.factorize import clean_codes, cross, factorize, number_strings, unique_numbers
 from gstar_fast._base.grid import as_float
-from gstar_fast._base.names import Name, clean_name, is_missing
+from gstar_fast._base.names import Name, is_missing
 from gstar_fast._base.refusals.refusal import Words, about, refusal
+from gstar_fast._base.texts import number_strings
 from gstar_fast._base.warn import warn
 from gstar_fast._input.arrow import Column, is_arrow, read_column
-from gstar_fast._input.group_columns import check_one_length, columns_of, without_missing
+from gstar_fast._input.group_columns import (
+    as_groups,
+    check_one_length,
+    columns_of,
+    cross,
+    named,
+    native,
+    without_missing,
+)
 from gstar_fast._input.options import RAISE, SKIP
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
@@ -191,10 +199,6 @@ def _plain_dtype(dtype: object) -> DType:
     return plain if isinstance(plain, np.dtype) and plain.kind in "iufb" else np.dtype(np.float64)
 
 
-def _native(values: Values) -> Values:
-    return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
-
-
 # -------------------------------------------------------------------------------------------------------------- scores
 
 
@@ -210,7 +214,7 @@ def as_scores(values: Values, valid: Mask, names: tuple[object, ...] | None, arg
         raise refusal("not_numbers", argument, value=Words(what.get(kind, str(values.dtype))))
     if values.dtype not in (np.float32, np.float64):
         values = _narrowed(values, valid, argument)
-    values = _native(values)
+    values = native(values)
     if valid is not None:
         values = np.where(valid, values, np.nan).astype(values.dtype)
     return values
@@ -260,7 +264,7 @@ def as_weights(values: Values, valid: Mask, names: tuple[object, ...] | None, ar
     if values.dtype.kind not in "fiu":
         raise refusal("not_numbers", argument, value=Words(values.dtype))
     if values.dtype.kind != "f" and valid is None:
-        return _native(values)
+        return native(values)
     values = values.astype(np.float64, copy=False)
     return values if valid is None else np.where(valid, values, np.nan)
 
@@ -322,7 +326,7 @@ def as_labels(values: Values, valid: Mask, names: tuple[object, ...] | None) -> 
                 raise refusal("nan_label", "labels", row)
             raise refusal("bad_label", "labels", row, value)
         return np.where(there, private == 1, UNLABELLED).astype(np.uint8), valid is not None
-    return _native(values), False
+    return native(values), False
 
 
 def _kind_word(dtype: DType) -> str:
@@ -358,28 +362,6 @@ def _object_labels(values: Values) -> tuple[Values, Mask]:
 
 
 # -------------------------------------------------------------------------------------------------------------- groups
-
-
-def as_groups(values: Values, valid: Mask, names: tuple[object, ...] | None) -> tuple[Values, tuple[Name, ...] | None]:
-    """Integer codes, and the names they index; names None says the integers are the names."""
-    if valid is not None and not valid.all():
-        raise refusal("missing_group", "groups", int((~valid).argmax()))
-    if names is not None:
-        return clean_codes(_native(values), names)
-    kind = values.dtype.kind
-    if kind == "b":
-        return values.view(np.uint8), (False, True)
-    if kind in "iu":
-        return _native(values), None
-    if kind in "USO" or not len(values):
-        return factorize(values)
-    if kind == "f":
-        missing = np.isnan(values)  # pandas makes a column of floats of whole numbers where some are missing
-        row = int(missing.argmax())
-        if missing[row]:
-            raise refusal("missing_group", "groups", row, Words("float"))
-        raise refusal("bad_group_type", "groups", row, values[row].item())
-    raise refusal("bad_group_type", "groups", 0, Words(values.dtype))
 
 
 def group_columns(groups: object) -> tuple[list[Column], list[str]]:
@@ -431,16 +413,3 @@ def crossed(columns: Sequence[Column], called: Sequence[str]) -> tuple[Values, t
         except (TypeError, ValueError) as error:
             raise about(error, label) from None
     return cross(read)
-
-
-def named(values: Values, valid: Mask, names: tuple[object, ...] | None) -> tuple[Values, tuple[Name, ...]]:
-    """Codes with names, also where the integers are the names, for crossing with other columns."""
-    codes, clean = as_groups(values, valid, names)
-    if clean is None:
-        unique, codes = unique_numbers(codes)
-        return codes, tuple(clean_name(name) for name in unique.tolist())
-    private = np.array(codes, np.int64)
-    wrong = (private < 0) | (private >= len(clean))
-    if wrong.any():
-        raise refusal("missing_group", "groups", int(wrong.argmax()))
-    return private, clean

@@ -1,4 +1,4 @@
-"""Several columns of groups, in every form people have them: which objects are several columns, and what these are.
+"""Columns of groups, in every form people have them: which objects are several columns, and the codes of their names.
 
 A frame, a 2-D array and a list of columns each hold several values for a row.
 """
@@ -6,14 +6,14 @@ A frame, a 2-D array and a list of columns each hold several values for a row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from gstar_fast._base.arrays import Bools, Values
-from gstar_fast._base.factorize import unique_numbers
-from gstar_fast._base.names import LONGEST_TUPLE, lacks_a_part
-from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.arrays import Bools, Ints, Values
+from gstar_fast._base.names import LONGEST_TUPLE, Name, Scalar, SortKey, as_tuple, clean_name, lacks_a_part, sort_key
+from gstar_fast._base.refusals.refusal import Words, refusal
+from gstar_fast._base.texts import Texts, number_strings
 from gstar_fast._input.arrow import Column, is_arrow
 
 
@@ -147,3 +147,128 @@ def column_at(table: Any, place: int) -> object:
     if hasattr(table, "tocsc"):
         return table[:, [place]].toarray().reshape(-1)
     return table[:, place]
+
+
+# ------------------------------------------------------------------------------------------------ codes of names
+
+
+def factorize(values: Values) -> tuple[Values, tuple[Name, ...]]:
+    """Replace each value by the number of its name; names stand in the order of their first row.
+
+    `values` is a 1-D array of strings or of Python values.
+    """
+    if values.dtype.kind == "U":
+        return clean_codes(*_factorize_fixed_width(values))
+    if values.dtype == object and (numbered := number_strings(values)) is not None:
+        return clean_codes(*numbered)
+    return _factorize_objects(values.tolist())  # the one read of the user's array
+
+
+def _factorize_objects(values: list[object]) -> tuple[Values, tuple[Name, ...]]:
+    if values and set(map(type, values)) == {int}:
+        unique = dict.fromkeys(values)  # equal values are the same name, so C speed all the way
+        index = dict(zip(unique, range(len(unique)), strict=True))
+        return clean_codes(np.fromiter(map(index.__getitem__, values), np.int64, len(values)), tuple(unique))
+    found: dict[SortKey, int] = {}
+    names: list[Name] = []
+    codes = np.empty(len(values), np.int64)
+    for row, value in enumerate(values):
+        name = clean_name(value, row)
+        code = found.setdefault(sort_key(name), len(names))
+        if code == len(names):
+            names.append(name)
+        codes[row] = code
+    return codes, tuple(names)
+
+
+def _factorize_fixed_width(values: Values) -> tuple[Values, tuple[str, ...]]:
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    if not len(values) or not values.dtype.itemsize:
+        return np.zeros(len(values), np.int64), ("",) * bool(len(values))
+    texts = Texts()
+    codes = texts.number_records(values)
+    return codes, tuple(np.frombuffer(b"".join(texts.since(0)), values.dtype).tolist())
+
+
+def clean_codes(codes: Values, names: Sequence[object]) -> tuple[Values, tuple[Name, ...]]:
+    """Categories as names; one that is missing or impossible is refused only where a row has it."""
+    if all(type(name) is str and name.isascii() for name in names):
+        return codes, cast("tuple[str, ...]", tuple(names))
+    clean: list[Name] = []
+    for code, name in enumerate(names):
+        try:
+            clean.append(clean_name(name))
+        except (TypeError, ValueError):
+            private = np.array(codes)
+            rows = np.flatnonzero(private == code)
+            if len(rows):
+                clean_name(name, int(rows[0]))
+            codes = private
+            clean.append("")  # no row has it
+    return codes, tuple(clean)
+
+
+def unique_numbers(values: Values) -> tuple[Values, Ints]:
+    """Distinct whole numbers, ascending, and the place of each row's number among them."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, -1)
+    if high - low >= max(len(values), 2**16):
+        present, places = np.unique(values, return_inverse=True)
+        return present, places.astype(np.int64)
+    steps = values - values.dtype.type(low) if values.dtype.kind == "u" else values.astype(np.int64) - low
+    there = np.zeros(high - low + 1, bool)  # no longer than the column, so cheaper than sorting it
+    there[steps] = True
+    places = np.cumsum(there) - 1
+    return np.flatnonzero(there).astype(object) + low, places[steps]
+
+
+def cross(columns: Sequence[tuple[Values, tuple[Name, ...]]]) -> tuple[Ints, tuple[Name, ...]]:
+    """Several columns of groups -> one of tuples: codes, and the tuples that occur."""
+    codes = np.zeros(len(columns[0][0]), np.int64)
+    names: list[tuple[Scalar, ...]] = [()]
+    for column, parts in columns:
+        present, codes = unique_numbers(codes * max(len(parts), 1) + column)
+        names = [(*names[p // len(parts)], *as_tuple(parts[p % len(parts)])) for p in present.tolist()]
+    return codes, tuple(clean_name(name) for name in names)
+
+
+def as_groups(
+    values: Values, valid: Bools | None, names: tuple[object, ...] | None
+) -> tuple[Values, tuple[Name, ...] | None]:
+    """Integer codes, and the names they index; names None says the integers are the names."""
+    if valid is not None and not valid.all():
+        raise refusal("missing_group", "groups", int((~valid).argmax()))
+    if names is not None:
+        return clean_codes(native(values), names)
+    kind = values.dtype.kind
+    if kind == "b":
+        return values.view(np.uint8), (False, True)
+    if kind in "iu":
+        return native(values), None
+    if kind in "USO" or not len(values):
+        return factorize(values)
+    if kind == "f":
+        missing = np.isnan(values)  # pandas makes a column of floats of whole numbers where some are missing
+        row = int(missing.argmax())
+        if missing[row]:
+            raise refusal("missing_group", "groups", row, Words("float"))
+        raise refusal("bad_group_type", "groups", row, values[row].item())
+    raise refusal("bad_group_type", "groups", 0, Words(values.dtype))
+
+
+def named(values: Values, valid: Bools | None, names: tuple[object, ...] | None) -> tuple[Values, tuple[Name, ...]]:
+    """Codes with names, also where the integers are the names, for crossing with other columns."""
+    codes, clean = as_groups(values, valid, names)
+    if clean is None:
+        unique, codes = unique_numbers(codes)
+        return codes, tuple(clean_name(name) for name in unique.tolist())
+    private = np.array(codes, np.int64)
+    wrong = (private < 0) | (private >= len(clean))
+    if wrong.any():
+        raise refusal("missing_group", "groups", int(wrong.argmax()))
+    return private, clean
+
+
+def native(values: Values) -> Values:
+    """The same numbers in the byte order of the machine."""
+    return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))

@@ -8,8 +8,8 @@ from helpers.small_rows import GROUPS, LABELS, SCORES
 
 import gstar_fast as gf
 from gstar_fast import _backends
-from gstar_fast._base import distinct, factorize
-from gstar_fast._input import arrow, columns
+from gstar_fast._base import distinct
+from gstar_fast._input import arrow, columns, group_columns
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def way(request, monkeypatch):
         from gstar_fast import _core as source
     else:
         source = distinct
-    for module in (factorize, columns, arrow):
+    for module in (group_columns, columns, arrow):
         for name in {"Texts", "number_strings"} & vars(module).keys():
             monkeypatch.setattr(module, name, getattr(source, name))
     return source

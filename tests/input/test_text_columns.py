@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gstar_fast as gf
-from gstar_fast._base import factorize
-from gstar_fast._input import arrow, columns
+from gstar_fast._input import arrow, columns, group_columns
 from gstar_fast.errors import InputError
 
 # ------------------------------------------------------------------------------------------------------- whole columns
@@ -225,7 +224,7 @@ def test_whole_numbers_are_placed_as_by_sorting(data, kind):
     ends = np.iinfo(kind)
     near = st.one_of(st.integers(ends.min, ends.max), st.integers(0, 9), st.just(ends.min), st.just(ends.max))
     values = np.array(data.draw(st.lists(near, max_size=30)), kind)
-    present, places = factorize.unique_numbers(values)
+    present, places = group_columns.unique_numbers(values)
     numbers, expected = np.unique(values, return_inverse=True)
     assert present.tolist() == numbers.tolist()
     assert places.tolist() == expected.tolist()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast import _backends
-from gstar_fast._base import distinct, factorize
-from gstar_fast._input import columns
+from gstar_fast._base import distinct
+from gstar_fast._input import columns, group_columns
 from gstar_fast.errors import InputError
 
 # ------------------------------------------------------------------------------------------------------ texts of Arrow
@@ -63,13 +63,13 @@ def test_views_are_numbered_as_by_a_dict(way, texts, n_buffers, data):
 @given(texts_lists)
 def test_texts_of_one_width_are_numbered_as_by_a_dict(way, texts):
     array = np.array(texts)
-    codes, names = factorize.factorize(array)
+    codes, names = group_columns.factorize(array)
     assert (codes.tolist(), list(names)) == by_dict(array.tolist())
     for other in (np.repeat(array, 2)[::2], array[::-1].copy()[::-1], array.astype(array.dtype.newbyteorder())):
-        assert factorize.factorize(other)[0].tolist() == codes.tolist()
+        assert group_columns.factorize(other)[0].tolist() == codes.tolist()
     packed = np.zeros(len(array), [("pad", "u1"), ("g", array.dtype)])
     packed["g"] = array
-    assert factorize.factorize(packed["g"])[0].tolist() == codes.tolist(), "unaligned"
+    assert group_columns.factorize(packed["g"])[0].tolist() == codes.tolist(), "unaligned"
 
 
 def test_offsets_and_views_that_lead_out_of_the_data_are_refused(way):
@@ -202,7 +202,7 @@ def test_values_of_other_kinds_keep_their_names(way, values, names):
         assert [type(name) for name in found] == [type(name) for name in names]
         assert list(found) == names
         if codes.max() < len(names):
-            assert [names[code] for code in codes.tolist()] == [factorize.clean_name(value) for value in values]
+            assert [names[code] for code in codes.tolist()] == [group_columns.clean_name(value) for value in values]
 
 
 REFUSED = [
