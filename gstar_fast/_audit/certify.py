@@ -11,6 +11,7 @@ share of all rows is a test of one share.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -143,18 +144,13 @@ def certify(
         Question.of(confidence=level)  # raises: it needs limits
     labels = label_notes(sketch._core)
     taken = Taken.of(thresholds, sketch, "certifying")
-    rows = _Rows.of(taken, exact)
-    upper, found = {}, rows.gaps()
-    held = not rows.absent
-    for limit in asked:
-        upper[limit.criterion.name] = value = certified(limit, rows, 1 - level, exact)
-        held = held and bool(limit.met(value))
-        if limit.form in (Form.BOUND, Form.TOTAL) and (there := rows.value(limit)) is not None:
-            found[limit.criterion.name] = there
+    rows = Fresh.of(taken, 1 - level, exact)
+    upper = {limit.criterion.name: certified(limit, rows) for limit in asked}
+    alone = {limit.criterion.name: rows.value(limit) for limit in asked if limit.form in (Form.BOUND, Form.TOTAL)}
     return Certificate(
-        holds=held,
+        holds=not rows.absent and all(limit.met(upper[limit.criterion.name]) for limit in asked),
         upper=upper,
-        gaps=found,
+        gaps=rows.gaps() | {name: value for name, value in alone.items() if value is not None},
         asked=asked,
         confidence=level,
         exact=exact,
@@ -163,9 +159,11 @@ def certify(
     )
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Fresh rows at fixed thresholds, (3, K) each: accepted rows at least and at most, and all rows."""
+class Fresh(NamedTuple):
+    """Fresh rows at fixed thresholds, (3, K) each: accepted rows at least and at most, and all rows; and what is asked.
+
+    A limit of one rate is wrong with a chance of `alpha`.
+    """
 
     groups: tuple[Name, ...]
     least: Floats
@@ -173,9 +171,12 @@ class _Rows:
     totals: Floats
     squares: tuple[Floats, Floats, Floats] | None  # the same as sums of squared weights; None: as they are
     absent: list[Name]  # groups that have a threshold and no fresh rows
+    alpha: float
+    exact: bool
 
     @classmethod
-    def of(cls, taken: Taken, exact: bool) -> _Rows:
+    def of(cls, taken: Taken, alpha: float, exact: bool) -> Fresh:
+        """The fresh rows that thresholds were compared with."""
         weighted, given = taken.cells.weighted, taken.given
         if exact and (weighted or any(len(parts) > 1 for parts in taken.mixtures.values())):
             raise refusal("exact_with", "exact", value="rows have weights" if weighted else "thresholds are mixed")
@@ -183,21 +184,19 @@ class _Rows:
         unified = unified and taken.roles is None
         least, most, totals = (part * taken.cells.weight_unit for part in (*taken.ends[:2], taken.totals))
         squares = None if taken.squares is None else (*taken.squares[0][:2], taken.squares[1])
-        return cls(taken.groups, least, most, totals, squares, [] if unified else taken.unused)
+        return cls(taken.groups, least, most, totals, squares, [] if unified else taken.unused, alpha, exact)
 
-    def together(self) -> _Rows:
+    def together(self) -> Fresh:
         """All groups as one."""
-
-        def pooled(cells: Floats) -> Floats:
-            return np.asarray(cells.sum(axis=1, keepdims=True))
-
-        squares = None
-        if self.squares is not None:
-            least, most, all_ = map(pooled, self.squares)
-            squares = (least, most, all_)
-        return _Rows(("all",), pooled(self.least), pooled(self.most), pooled(self.totals), squares, self.absent)
+        least, most, totals, *squares = (
+            np.asarray(cells.sum(axis=1, keepdims=True))
+            for cells in (self.least, self.most, self.totals, *(self.squares or ()))
+        )
+        squared = (squares[0], squares[1], squares[2]) if squares else None
+        return self._replace(groups=("all",), least=least, most=most, totals=totals, squares=squared)
 
     def gaps(self) -> dict[str, float]:
+        """Gaps on the fresh rows themselves."""
         rates = rates_of((self.least + self.most) / 2, self.totals)
         return gaps_of(rates, has_rate(self.totals))
 
@@ -218,6 +217,29 @@ class _Rows:
         (low_squares, squares), (high_squares, more) = _ends(share, self.squares[2], *self.squares[:2])
         rows = np.minimum(effective(low, n, low_squares, squares), effective(high, m, high_squares, more))
         return low * (rows / np.maximum(n, 1e-300)), rows, high * (rows / np.maximum(m, 1e-300)), rows
+
+    def limits(self, rate: Rate, groups: int) -> tuple[Floats, Floats, Floats, Floats]:
+        """Of each group: the rate at least and at most on the fresh rows, and its confidence limits.
+
+        Exact limits must hold for all shares of so many groups at once.
+        """
+        parts = [self._of_share(share, groups * len(rate.shares)) for share in rate.shares]
+        if len(parts) == 1:
+            return parts[0]
+        low, high, bottom, top = (sum(ends) / 2 for ends in zip(*parts, strict=True))
+        if not self.exact:  # the distances of independent rates add up in squares
+            bottom = low - np.hypot(*(part[0] - part[2] for part in parts)) / 2
+            top = high + np.hypot(*(part[3] - part[1] for part in parts)) / 2
+        return low, high, bottom, top
+
+    def _of_share(self, share: Share, shares: int) -> tuple[Floats, Floats, Floats, Floats]:
+        """The same for a share; of `shares` independent ones each is then held at 1 - (1 - alpha)^(1 / shares)."""
+        low, n, high, m = self.hits(share)
+        each = 1 - (1 - self.alpha) ** (1 / shares) if self.exact else self.alpha
+        bottom = np.where(low <= 0, 0.0, special.betaincinv(np.maximum(low, 1e-9), n - low + 1, each))
+        top = np.where(high >= m, 1.0, special.betaincinv(high + 1, np.maximum(m - high, 1e-9), 1 - each))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return low / n, high / m, bottom, top
 
 
 def _ends(share: Share, totals: Floats, least: Floats, most: Floats) -> tuple[tuple[Floats, Floats], ...]:
@@ -251,55 +273,28 @@ def _notes(taken: Taken, absent: list[Name]) -> list[Note]:
 # -------------------------------------------------------------------------------------------------------------- limits
 
 
-def certified(limit: Limit, rows: _Rows, alpha: float, exact: bool) -> float:
+def certified(limit: Limit, rows: Fresh) -> float:
     """A confidence limit of what is compared: the upper one of a gap, the lower one of a ratio.
 
     Of a rate it is that on the side of its bound; of two bounds the one that is nearer to it, or further beyond.
     """
     rates, form = limit.criterion.rates, limit.form
     if form is Form.RATIO:
-        return min(_ratio(rate, rows, alpha, exact) for rate in rates)
+        return min(_ratio(rate, rows) for rate in rates)
     if form is Form.SUM:
-        return _sum(rates, rows, alpha, exact)
+        return _sum(rates, rows)
     if form is Form.DIFFERENCE:
-        return max(_difference(rate, rows, alpha, exact) for rate in rates)
-    return _bound(limit, rows.together() if form is Form.TOTAL else rows, alpha, exact)
+        return max(_difference(rate, rows) for rate in rates)
+    return _bound(limit, rows.together() if form is Form.TOTAL else rows)
 
 
-def _limits(share: Share, rows: _Rows, alpha: float, exact: bool, shares: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of each group: the rate at least and at most on the fresh rows, and its confidence limits.
-
-    Exact limits must hold for `shares` independent rates at once, each therefore at 1 - (1 - alpha)^(1 / shares).
-    """
-    low, n, high, m = rows.hits(share)
-    each = 1 - (1 - alpha) ** (1 / shares) if exact else alpha
-    bottom = np.where(low <= 0, 0.0, special.betaincinv(np.maximum(low, 1e-9), n - low + 1, each))
-    top = np.where(high >= m, 1.0, special.betaincinv(high + 1, np.maximum(m - high, 1e-9), 1 - each))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return low / n, high / m, bottom, top
-
-
-def _limits_of_rate(
-    rate: Rate, rows: _Rows, alpha: float, exact: bool, groups: int
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """The same for a rate of one or more shares; exact limits must hold for so many `groups` at once."""
-    parts = [_limits(share, rows, alpha, exact, groups * len(rate.shares)) for share in rate.shares]
-    if len(parts) == 1:
-        return parts[0]
-    low, high, bottom, top = (sum(ends) / 2 for ends in zip(*parts, strict=True))
-    if not exact:  # the distances of independent rates add up in squares
-        bottom = low - np.hypot(*(part[0] - part[2] for part in parts)) / 2
-        top = high + np.hypot(*(part[3] - part[1] for part in parts)) / 2
-    return low, high, bottom, top
-
-
-def _bound(limit: Limit, rows: _Rows, alpha: float, exact: bool) -> float:
+def _bound(limit: Limit, rows: Fresh) -> float:
     """The limit of the rate that is nearest to its bound; 0 or 1 where the group, or any group, lacks the rows.
 
     A rate beyond its bound belongs to one group, and a certificate needs the limits of all groups to be within: so each
     group's limit is that of one rate alone, however many groups there are.
     """
-    low, _, bottom, top = _limits_of_rate(limit.criterion.rates[0], rows, alpha, exact, 1)
+    low, _, bottom, top = rows.limits(limit.criterion.rates[0], 1)
     there = ~np.isnan(low)
     ends = np.stack([np.where(there, bottom, 0.0), np.where(there, top, 1.0)])
     if limit.group is not None:
@@ -310,50 +305,50 @@ def _bound(limit: Limit, rows: _Rows, alpha: float, exact: bool) -> float:
     return value
 
 
-def _difference(rate: Rate, rows: _Rows, alpha: float, exact: bool) -> float:
+def _difference(rate: Rate, rows: Fresh) -> float:
     """The largest upper limit of a difference between two groups; 1 where a group lacks the rows."""
-    low, high, bottom, top = _limits_of_rate(rate, rows, alpha, exact, 2)
+    low, high, bottom, top = rows.limits(rate, 2)
     if np.isnan(low).any():
         return 1.0
     difference = top[:, None] - bottom
-    if not exact:
+    if not rows.exact:
         difference = high[:, None] - low + np.hypot((top - high)[:, None], low - bottom)
     np.fill_diagonal(difference, 0.0)
     return float(min(difference.max(), 1.0))
 
 
-def _sum(rates: tuple[Rate, ...], rows: _Rows, alpha: float, exact: bool) -> float:
+def _sum(rates: tuple[Rate, ...], rows: Fresh) -> float:
     """The largest upper limit of a difference of tpr plus one of fpr, between two groups each.
 
     These are four independent rates: the squares of their distances add up.
     """
     found: list[tuple[Floats, Floats]] = []  # of all pairs of groups: difference, and distance of its limit from it
     for rate in rates:
-        low, high, bottom, top = _limits(rate.shares[0], rows, alpha, exact, 4)
+        low, high, bottom, top = rows.limits(rate, 4)
         if np.isnan(low).any():
             return 2.0
         apart = high[:, None] - low
-        away = top[:, None] - bottom - apart if exact else np.hypot((top - high)[:, None], low - bottom)
+        away = top[:, None] - bottom - apart if rows.exact else np.hypot((top - high)[:, None], low - bottom)
         np.fill_diagonal(apart, 0.0)
         np.fill_diagonal(away, 0.0)
         found.append((apart.ravel(), away.ravel()))
     (tpr, tpr_away), (fpr, fpr_away) = found
-    if exact or len(tpr) > MOST_PAIRS:  # distances that are added are never too short
+    if rows.exact or len(tpr) > MOST_PAIRS:  # distances that are added are never too short
         return float(min((tpr + tpr_away).max() + (fpr + fpr_away).max(), 2.0))
     largest = max(float((t + fpr + np.hypot(w, fpr_away)).max()) for t, w in zip(tpr, tpr_away, strict=True))
     return min(largest, 2.0)
 
 
-def _ratio(rate: Rate, rows: _Rows, alpha: float, exact: bool) -> float:
+def _ratio(rate: Rate, rows: Fresh) -> float:
     """The smallest lower limit of a ratio between two groups.
 
     Of rates p and s the ratio is at least q where p - q s is surely not negative, and its limits follow as those of any
     difference do: the squares of the distances add up.
     """
-    low, high, bottom, top = _limits(rate.shares[0], rows, alpha, exact, 2)
+    low, high, bottom, top = rows.limits(rate, 2)
     if np.isnan(low).any():
         return 0.0
-    if exact:
+    if rows.exact:
         ratio = bottom[:, None] / np.maximum(top, 1e-300)
         np.fill_diagonal(ratio, 1.0)
         return float(min(ratio.min(), 1.0))

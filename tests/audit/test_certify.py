@@ -8,7 +8,7 @@ from helpers.notes import texts
 from scipy import stats
 
 import gstar_fast as gf
-from gstar_fast._audit.certify import _Rows, certified
+from gstar_fast._audit.certify import Fresh, certified
 from gstar_fast._audit.counts import Taken
 from gstar_fast._criteria import KNOWN, Limit
 from tests.helpers.promise_rows import normal_sketch
@@ -174,8 +174,7 @@ def test_what_cannot_be_certified_is_refused(backend):
 
 def limit_of(sketch, limit, *, confidence=0.95, exact=False):
     """The confidence limit of a rate that has a bound, at a threshold of 0.5."""
-    rows = _Rows.of(Taken.of(0.5, sketch), exact)
-    return certified(limit, rows, 1 - confidence, exact)
+    return certified(limit, Fresh.of(Taken.of(0.5, sketch), 1 - confidence, exact))
 
 
 @pytest.mark.parametrize("exact", [False, True])
@@ -237,8 +236,8 @@ def test_bounds_that_do_not_hold_are_rarely_certified(name):
         wrong = 0
         for accepted in draws:
             cells, all_ = (np.vstack([part, [0.0, 0.0]]) for part in (accepted, rows))  # no row without a label
-            fresh = _Rows(taken.groups, cells, cells, all_, None, [])
-            wrong += bool(limit.met(certified(limit, fresh, 0.05, exact)))
+            fresh = Fresh(taken.groups, cells, cells, all_, None, [], 0.05, exact)
+            wrong += bool(limit.met(certified(limit, fresh)))
         assert wrong <= 0.05 * len(draws) + 3 * np.sqrt(0.05 * 0.95 * len(draws))
         assert wrong or exact  # the sum of two distances leaves much to spare
 
