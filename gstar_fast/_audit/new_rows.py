@@ -43,7 +43,7 @@ class NewRows:
     rows: int
 
     def tenth(self, criterion: str) -> str:
-        """What nine of ten samples do, in words."""
+        """What nine of ten samples do, as text."""
         side = "above" if MEASURED[criterion].form is Form.RATIO else "under"
         return f"nine of ten samples of {row_count(self.rows)} rows stay {side} {self.nine_of_ten:.2g}"
 

@@ -1,8 +1,8 @@
 """How thresholds and gaps change when other rows are drawn: `solve` again on Poisson-resampled counts.
 
-A replicate draws every occupied bin anew and looks for the optimum under the same limits, penalties and costs; it costs
-bins, not rows. The thresholds' limits are percentiles of what was found; the gaps that these thresholds leave on other
-replicates say what to expect on rows that the solver has not seen.
+A replicate draws every occupied bin again and finds the optimum under the same limits, penalties and costs; its cost
+depends on bins, not rows. The thresholds' limits are percentiles of what was found; the gaps that these thresholds
+leave on other replicates say what to expect on rows that the solver has not seen.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
 from gstar_fast._solver.segments.solve import choose_among, mix_among
 
 REPLICATES = 500
-MIXED_REPLICATES = 100  # linear programs: dearer, and there is no interval to be had
+MIXED_REPLICATES = 100  # linear programs: slower, and they give no interval
 ELSEWHERE = "they were not found on this sketch"
 FEWEST = 100  # fewer say nothing of the ends of an interval
 FEWEST_MEAN = 10  # enough for a mean: so few are drawn only for many groups, whose largest gap varies little
-WORK = 2**26  # counts looked at without being asked: about a second
+WORK = 2**26  # counts that may be read by default: about a second
 BOXES = 1000  # of a search for thresholds by segment
 MOST_WORK = 4 * WORK  # for the fewest replicates
 
@@ -100,7 +100,7 @@ def _no_intervals(why: str | None) -> Note:
 
 
 def _fitted(result: Result, new_rows: dict[str, NewRows]) -> list[Note]:
-    """Plain words on thresholds that were found on the rows they are measured on."""
+    """Notes on thresholds that were found on the rows they are measured on."""
     words = (
         "the thresholds were found on these very rows: rates and gaps are measured on what they were fitted to, and "
         "their intervals do not allow for that"

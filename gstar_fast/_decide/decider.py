@@ -34,14 +34,14 @@ class Decider:
     Parameters
     ----------
     thresholds : dict
-        Group -> number; -inf accepts everybody, inf only a score of inf. Or the text of `to_json`, which has the
+        Group -> number; -inf accepts every row, inf only a score of inf. Or the text of `to_json`, which has the
         options too.
     unknown : {"raise", "default"} or float
-        For a group that has no threshold: refuse it, take `default`, or take this threshold.
+        For a group that has no threshold: raise, take `default`, or take this threshold.
     nan : {"raise", False, True}
-        For a score that is NaN: refuse it, reject the row, or accept it.
+        For a score that is NaN: raise, reject the row, or accept it.
     default : float, optional
-        Threshold that suits everybody best, for `unknown="default"`.
+        The best threshold for all groups together, for `unknown="default"`.
     unified : bool
         All groups have the same threshold, so that no group is needed.
     mixtures : dict, optional
@@ -215,7 +215,7 @@ class Decider:
 
     @property
     def unified(self) -> bool:
-        """Whether one threshold is for everybody."""
+        """Whether all groups have one threshold."""
         return self._thresholds.unified
 
     @property
@@ -225,7 +225,7 @@ class Decider:
 
     @property
     def default(self) -> float | None:
-        """Threshold that suits everybody best, for `unknown="default"`."""
+        """The best threshold for all groups together, for `unknown="default"`."""
         return self._thresholds.default
 
     @property
@@ -311,7 +311,7 @@ class Decider:
         digest: str | None = None,
         now: datetime | None = None,
     ) -> Decider:
-        """Read a saved decider or result; refuse it if it is damaged, expired or of another sketch.
+        """Read a saved decider or result; raise if it is damaged, expired or of another sketch.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class Decider:
         allow_expired : bool
             Take thresholds whose time is over.
         digest : str, optional
-            Refuse thresholds that did not come from the sketch with this `digest()`.
+            Raise if the thresholds did not come from the sketch with this `digest()`.
         now : datetime, optional
             Instead of the clock's time.
         """

@@ -24,9 +24,9 @@ class Dialect:
     floor: str = "FLOOR({x})"
     count: str = "COUNT(*)"
     constant: str = ""  # type of a float64 that is not NULL, where it has another name
-    score: str = "CAST({x} AS {double})"  # a column of scores as float64, its texts refused or left as they are
+    score: str = "CAST({x} AS {double})"  # a column of scores as float64, its texts rejected or left as they are
     first: str = "LIMIT {n}"  # ends a query of which the first {n} rows are wanted
-    fence: str = ""  # ends a subquery that the planner shall not copy into each place that reads it
+    fence: str = ""  # ends a subquery that the planner must not copy into each place that reads it
 
 
 # A NaN is a number like others to most databases, larger than all and equal to itself, where it is not simply NULL.
@@ -43,7 +43,7 @@ DIALECTS: Final = {
     ),
     "clickhouse": Dialect(
         "Nullable(Float64)",
-        "accurateCastOrNull({x}, 'Int64')",  # it computes where a NULL stands, too, and CAST would refuse that
+        "accurateCastOrNull({x}, 'Int64')",  # it also runs on NULL, where CAST would fail
         "isNaN({x})",
         backslash_in_names=True,
         backslash_in_texts=True,

@@ -1,7 +1,6 @@
 """Thresholds for systems without Python: a SQL CASE expression, and an ONNX graph.
 
-Neither can refuse a row with an error. Where a decider would raise, SQL answers NULL and ONNX says so in a second
-output.
+Neither can raise for a row. Where a decider would raise, SQL answers NULL and ONNX says so in a second output.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def to_sql(
 
 def _sql_cases(decider: Decider, score: str, columns: list[str], dialect: str) -> Iterator[str]:
     value = _sql_double(score)
-    if not decider.unified:  # a row without a group is refused before anything else is asked
+    if not decider.unified:  # a row without a group is NULL before anything else
         null = " OR ".join(f"{column} IS NULL" for column in columns)
         unseen = f" OR {_sql_unseen(columns, decider.groups)}" if decider.unknown == "raise" else ""
         yield f"  WHEN {null}{unseen} THEN NULL"

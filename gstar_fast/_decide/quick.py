@@ -2,7 +2,7 @@
 
 `Decider` and `LiveDecider` hold a core. Holding costs a call in Python, which is more than the decision itself; the
 classes here inherit from the core instead, so that `decider(scores, groups)` and `decider.one(score, group)` are the
-core's own slots. What these do not know they hand to the methods of the class they stand for.
+core's own slots. Other calls go to the methods of `Decider` and `LiveDecider`.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def _group_codes(groups: ArrayLike, codes: bool) -> tuple[Values, tuple[Name, ..
 def _numbers_of(groups: ArrayLike) -> Values:
     """Numbers that stand for groups, as float32 or float64; a null is NaN.
 
-    Whole numbers are refused: they may be the segments themselves, which would be cut once more.
+    Whole numbers are rejected: they may be the segments themselves, which would be cut once more.
     """
     column = column_of(groups, "groups")
     if column.names is not None or (column.values.dtype.kind not in ("f", "O") and len(column.values)):

@@ -70,7 +70,7 @@ class GroupThresholdClassifier(Fitted, ClassifierMixin, MetaEstimatorMixin, Base
     estimator : estimator
         A classifier with `predict_proba` or `decision_function`. It is cloned, except with ``cv="prefit"``.
     limits, penalties, objective, method, density, unified, randomize
-        What thresholds shall achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`.
+        What to achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`.
     min_rows, max_seconds, confidence, evidence
         As in `solve`. If `confidence` is given and the limits cannot be promised for new rows, `fit` warns
         (`UnpromisedWarning`), and the thresholds are those found without it.
@@ -90,7 +90,7 @@ class GroupThresholdClassifier(Fitted, ClassifierMixin, MetaEstimatorMixin, Base
     drop_decide_by : bool
         Whether to leave the columns of `decide_by` out of what `estimator` sees. Turn it off if they are features too.
     unknown : {"raise", "default"} or float
-        For a group that was not there in `fit`: refuse it, take the best unified threshold, or take this number.
+        For a group that was not there in `fit`: raise, take the best unified threshold, or take this number.
     response_method : {"auto", "predict_proba", "decision_function"}
         Method that gives the scores; `auto` takes the first of the other two that the estimator has.
     pos_label : label, optional
@@ -263,9 +263,9 @@ class GroupThresholdClassifier(Fitted, ClassifierMixin, MetaEstimatorMixin, Base
     ) -> Self:
         """Count more labelled rows; the estimator is not trained again.
 
-        The rows are scored by the fitted estimator and added to `sketch_`; thresholds are found anew when they are next
-        needed. Pass rows the estimator was not trained on. The first call of a classifier that is not fitted is `fit`;
-        with ``cv="prefit"`` it only begins to count, so that a stream may start with rows that lack a class or a group.
+        The rows are scored by the fitted estimator and added to `sketch_`; thresholds are found again when next needed.
+        Pass rows the estimator was not trained on. The first call of a classifier that is not fitted is `fit`; with
+        ``cv="prefit"`` it only starts to count, so that a stream may start with rows that lack a class or a group.
 
         Parameters
         ----------

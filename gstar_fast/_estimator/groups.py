@@ -32,7 +32,7 @@ from gstar_fast._sketch.columns import Columns
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast.errors import OptionValueError
 
-EVERYBODY = "all"  # the one group of those who have no sensitive features
+EVERYBODY = "all"  # the one group where there are no sensitive features
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Groups:
 
     @classmethod
     def one(cls, n: int) -> Groups:
-        """Everybody in one group."""
+        """All rows in one group."""
         return cls(np.zeros(n, np.int64), (EVERYBODY,))
 
     def __len__(self) -> int:

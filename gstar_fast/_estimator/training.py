@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gstar_fast._estimator.fitted import Fitted
 
 Split: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]  # train and test rows
-Metadata: TypeAlias = dict[str, object]  # what scikit-learn hands on by name
+Metadata: TypeAlias = dict[str, object]  # what scikit-learn passes on by name
 
 FOLDS = 5
 METHODS = ("predict_proba", "decision_function")
@@ -266,7 +266,7 @@ def cells_of(labels: NDArray[np.uint8], groups: Groups) -> NDArray[np.int64]:
 
 
 def _check_once(splits: Sequence[Split], n: int) -> None:
-    """Refuse to count a row again: the sketch would look as if it had more rows, and intervals would be too narrow.
+    """Raise if a row would be counted twice: the sketch would seem to have more rows, with intervals too narrow.
 
     Averaging a row's scores instead would find thresholds for scores that no single model gives.
     """
@@ -283,7 +283,7 @@ def _check_once(splits: Sequence[Split], n: int) -> None:
 
 
 def check_trainable(splits: Sequence[Split], y: Values) -> None:
-    """Refuse folds that lack a class, before any is trained."""
+    """Raise for folds that lack a class, before any is trained."""
     for number, (train, _) in enumerate(splits):
         seen = np.unique(y[train])
         if len(seen) < 2:

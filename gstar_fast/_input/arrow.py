@@ -130,7 +130,7 @@ class _Memory:
 
 
 class _Owner:
-    """Calls a struct's release, once, when nobody needs the struct any more."""
+    """Calls a struct's release, once, when the struct is no longer needed."""
 
     def __init__(self, struct: Any) -> None:
         self.struct = struct

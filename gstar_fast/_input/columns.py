@@ -1,4 +1,4 @@
-"""Columns of any kind -> clean arrays, or a refusal.
+"""Columns of any kind -> clean arrays, or an error.
 
 Values of rows are checked by the core while it counts; here only kinds, shapes and nulls are settled, without a Python
 step per row for any column type.
@@ -203,7 +203,7 @@ def _plain_dtype(dtype: object) -> DType:
 
 
 def as_scores(values: Values, valid: Mask, names: tuple[object, ...] | None, argument: str = "scores") -> Values:
-    """Float32 or float64; a null becomes NaN, which the core refuses or skips."""
+    """Float32 or float64; a null becomes NaN, which the core rejects or skips."""
     if names is not None:
         raise refusal("categories", argument)
     if values.dtype == object:
@@ -244,7 +244,7 @@ def _warn_of_rounded(weights: Values) -> None:
 
 
 def _narrowed(values: Values, valid: Mask, argument: str) -> Values:
-    """Numbers of other kinds as float32 or float64; a finite one that is too large for it is refused."""
+    """Numbers of other kinds as float32 or float64; a finite one that is too large for it is rejected."""
     with np.errstate(over="ignore"):
         out = values.astype(np.float32 if values.dtype == np.float16 else np.float64)
     beyond = np.isinf(out) & np.isfinite(values) & (True if valid is None else valid)
@@ -255,7 +255,7 @@ def _narrowed(values: Values, valid: Mask, argument: str) -> Values:
 
 
 def as_weights(values: Values, valid: Mask, names: tuple[object, ...] | None, argument: str) -> Values:
-    """Float64, or whole numbers, which are exact also beyond 2**53; a null becomes NaN, which the core refuses."""
+    """Float64, or whole numbers, which are exact also beyond 2**53; a null becomes NaN, which the core rejects."""
     if names is not None:
         raise refusal("categories", argument)
     if values.dtype == object or (values.dtype.kind == "f" and values.dtype.itemsize > 8):

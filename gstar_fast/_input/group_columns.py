@@ -117,7 +117,7 @@ def _whole_numbers(values: Values, lacking: Bools) -> tuple[Values, Bools]:
 
 
 def check_one_length(lengths: Mapping[str, int]) -> None:
-    """Refuse columns that differ in length, naming all of them."""
+    """Raise for columns that differ in length, naming all of them."""
     if len(set(lengths.values())) > 1:
         raise refusal("lengths", next(iter(lengths)), value=dict(lengths))
 
@@ -192,7 +192,7 @@ def _factorize_fixed_width(values: Values) -> tuple[Values, tuple[str, ...]]:
 
 
 def clean_codes(codes: Values, names: Sequence[object]) -> tuple[Values, tuple[Name, ...]]:
-    """Categories as names; one that is missing or impossible is refused only where a row has it."""
+    """Categories as names; one that is missing or impossible raises only where a row has it."""
     if all(type(name) is str and name.isascii() for name in names):
         return codes, cast("tuple[str, ...]", tuple(names))
     clean: list[Name] = []

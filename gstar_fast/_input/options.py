@@ -102,7 +102,7 @@ class Passing(NamedTuple):
     def marked(self, scores: Values, absent: Bools | None = None) -> tuple[Values, bool]:
         """The scores with NaN for skipped rows, and whether to skip NaN; `absent` rows have no group.
 
-        Where NaN is refused and there is one, the answer is scores that will be refused.
+        Where NaN is rejected and there is one, the answer is scores that will be rejected.
         """
         if not self.values and absent is None:
             return scores, self.nan

@@ -13,7 +13,7 @@ LONGEST = 60  # characters of a label that are kept
 
 
 def checked_positive(positive: object, label: str | None) -> Scalar | None:
-    """The label that means 1; None where nobody names one, and labels are 0 and 1 already."""
+    """The label that means 1; None where none is named, and labels are 0 and 1 already."""
     if positive is None:
         return None
     if label is None:
@@ -72,7 +72,7 @@ def label_text(label: object) -> str:
 
 
 def _check_kind(positive: Scalar, texts: set[bool], rows: Values, there: Values | None) -> None:
-    """Refuse text where all labels are numbers, and a number where all are text; of no labels anything may be said."""
+    """Raise for text where all labels are numbers, and for a number where all are text."""
     if isinstance(positive, str) not in texts and len(rows) and (there is None or there.any()):
         kind = "text" if True in texts else "numbers or bools"
         raise refusal("positive_kind", "positive", value=positive, limit=kind)
