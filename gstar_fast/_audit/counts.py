@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast._base.arrays import Floats, Ints, Values
-from gstar_fast._base.names import Name, canonical, is_missing, listed
+from gstar_fast._base.names import Name, as_tuple, is_missing, listed
 from gstar_fast._base.refusals.place import bad_type, bad_value
 from gstar_fast._base.refusals.refusal import Words, about, refusal
 from gstar_fast._base.text import first_few
@@ -53,7 +53,7 @@ class Taken:
     given: ThresholdsLike  # what was passed
     cells: Cells  # of the sketch's own groups
     roles: Roles | None  # of the columns of the sketch where segments decide
-    mixtures: dict[Name, Mixture]  # of each group of the sketch
+    mixtures: dict[Name, Mixture]  # of each group, or segment, of the sketch
     groups: tuple[Name, ...]
     ends: Values  # (3, 3, K) at least, at most, and in proportion inside a bin; whole numbers if nothing else is needed
     totals: Ints  # (3, K)
@@ -70,24 +70,18 @@ class Taken:
         if isinstance(given, Result):
             sketch = on_its_columns(given, sketch)
         roles = roles_of(given, sketch) if isinstance(given, Result) and given.question.by_segment else None
-        cells, thresholds = Cells.of(sketch), thresholds_of(given)
-        if roles is None:
-            groups = names = cells.groups
-            mixtures, unused = mixtures_of(thresholds, names)
-        else:
-            names, segments = (tuple(map(part, cells.groups)) for part in (roles.protected, roles.segment))
-            by_segment, _ = mixtures_of(thresholds, segments, "segment")
-            mixtures = {name: by_segment[segment] for name, segment in zip(cells.groups, segments, strict=True)}
-            groups, known = tuple(canonical(set(names))), given.rates if isinstance(given, Result) else ()
-            unused = [name for name in known if name not in groups]
-        bins = Bins(cells.edges, bool(sketch._core.fixed))
-        ends, cut = bins.accepted(cells.rows, mixtures)
-        columns = [ends, cells.rows.sum(axis=2), cells.n_rows]
+        own, thresholds = Cells.of(sketch), thresholds_of(given)
+        cells, what = (own, "group") if roles is None else (own.by(roles), "segment")
+        mixtures, unused = mixtures_of(thresholds, cells.segments, what)
+        if roles is not None:
+            unused = [name for name in given.rates if name not in cells.groups] if isinstance(given, Result) else []
+        bins = Bins(cells, [mixtures[cells.segments[j]] for j in cells.segment.tolist()], bool(sketch._core.fixed))
+        ends, cut = bins.accepted(cells.rows)
+        squares = None
         if cells.weighted:
-            columns += [bins.accepted(cells.squares, mixtures)[0], cells.squares.sum(axis=2)]
-        ends, totals, n_rows, *squares = (_added(column, names, groups) for column in columns)
-        squared = (squares[0], squares[1]) if squares else None
-        return cls(given, cells, roles, mixtures, groups, ends, totals, n_rows, squared, cut, unused)
+            squares = bins.accepted(cells.squares)[0], cells.by_group(cells.squares.sum(axis=2))
+        n_rows = cells.by_group(cells.n_rows)
+        return cls(given, own, roles, mixtures, cells.groups, ends, cells.totals, n_rows, squares, cut, unused)
 
     def counts(self) -> Counts:
         """What an audit needs: rows inside a bin are taken to be spread evenly."""
@@ -113,42 +107,40 @@ class Taken:
         return Counts(self.groups, accepted, self.totals, unit, self.n_rows, squares, tuple(notes))
 
 
-def _added(columns: Values, names: tuple[Name, ...], groups: tuple[Name, ...]) -> Values:
-    """Columns (..., K) of the same name added up, in the order of the groups."""
-    if names == groups:
-        return columns
-    return np.stack([columns[..., [name == group for name in names]].sum(axis=-1) for group in groups], axis=-1)
+class Bins(NamedTuple):
+    """Cells and what decides each; rows beyond a window that is not fixed are infinite."""
 
-
-@dataclass(frozen=True)
-class Bins:
-    """Where a sketch's bins are, and whether the window is fixed; rows beyond one that grows are infinite."""
-
-    edges: Floats
+    cells: Cells
+    mixtures: list[Mixture]
     fixed: bool
 
-    def accepted(
-        self, rows: Values, mixtures: Mapping[Name, Mixture]
-    ) -> tuple[Values, list[tuple[Name, float, float]]]:
-        """The ends (3, 3, K) of `Taken` for columns (3, K, C), and where they differ."""
-        columns: list[Values] = []  # whole numbers stay whole: a group without a mixture is not multiplied by 1.0
+    def accepted(self, rows: Values) -> tuple[Values, list[tuple[Name, float, float]]]:
+        """The ends (3, 3, K) of `Taken` for columns (3, K, C) of cells, and where they differ."""
+        columns: list[Values] = []  # whole numbers stay whole: a cell without a mixture is not multiplied by 1.0
         cut = []
-        for k, (name, mixture) in enumerate(mixtures.items()):
-            parts = [self._ends(rows[:, k], threshold, name) for threshold, _ in mixture]
-            between = [(part[1] - part[0]).sum().item() for part in parts]
-            cut += [(name, threshold, n) for (threshold, _), n in zip(mixture, between, strict=True) if n]
+        for k, mixture in enumerate(self.mixtures):
+            parts = [self._ends(rows[:, k], threshold, self._name(k)) for threshold, _ in mixture]
+            between = [(part[:, 1] - part[:, 0]).sum().item() for part in parts]
+            cut += [(self._name(k), threshold, n) for (threshold, _), n in zip(mixture, between, strict=True) if n]
             mixed = [weight * part for (_, weight), part in zip(mixture, parts, strict=True)]
             columns.append(parts[0] if len(parts) == 1 else np.sum(mixed, axis=0))
-        return np.stack(columns, axis=-1), cut
+        return np.moveaxis(self.cells.by_group(np.stack(columns, axis=1)), -1, 0), cut
+
+    def _name(self, k: int) -> Name:
+        group: Name = self.cells.groups[self.cells.group[k]]
+        if self.cells.places is None:
+            return group
+        return (*as_tuple(group), *as_tuple(self.cells.segments[self.cells.segment[k]]))
 
     def _ends(self, rows: Values, threshold: float, name: Name) -> Values:
         """Accepted rows of each label, of `rows` (3, C): at least, at most, and in proportion."""
+        edges = self.cells.edges
         if threshold == -math.inf:
-            return np.stack([rows.sum(axis=1)] * 3)
+            return np.stack([rows.sum(axis=1)] * 3, axis=1)
         if threshold == math.inf:  # in a window that grows, what lies above it is at inf, and inf >= inf
             sure = rows[:, -1] * (not self.fixed)
-            return np.stack([sure, rows[:, -1], sure])
-        low, high = float(self.edges[0]), float(self.edges[-1])
+            return np.stack([sure, rows[:, -1], sure], axis=1)
+        low, high = float(edges[0]), float(edges[-1])
         if not low <= threshold <= high:
             beyond = int(rows[:, 0 if threshold < low else -1].sum())
             if beyond and self.fixed:
@@ -159,13 +151,13 @@ class Bins:
                     "accepts is not known; take a threshold inside, or -inf or inf, or count with a wider range=",
                 )
             threshold = min(max(threshold, low), high)
-        at = int(np.searchsorted(self.edges, threshold))  # the first edge at or above it; bin `at - 1` ends there
+        at = int(np.searchsorted(edges, threshold))  # the first edge at or above it; bin `at - 1` ends there
         whole: Ints = rows[:, at + 1 :].sum(axis=1)
         inside = rows[:, at]
-        if threshold == self.edges[at] or not inside.any():
-            return np.stack([whole] * 3)
-        lower, upper = self.edges[at - 1 : at + 1]
-        return np.stack([whole, whole + inside, whole + (upper - threshold) / (upper - lower) * inside])
+        if threshold == edges[at] or not inside.any():
+            return np.stack([whole] * 3, axis=1)
+        lower, upper = edges[at - 1 : at + 1]
+        return np.stack([whole, whole + inside, whole + (upper - threshold) / (upper - lower) * inside], axis=1)
 
 
 def thresholds_of(given: object) -> Thresholds | float:
