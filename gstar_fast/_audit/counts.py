@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gstar_fast._base.arrays import Floats, Ints, Values
-from gstar_fast._base.names import Name, as_tuple, is_missing, listed
+from gstar_fast._base.names import Name, as_tuple, listed
 from gstar_fast._base.refusals.place import bad_type, bad_value
-from gstar_fast._base.refusals.refusal import Words, about, refusal
+from gstar_fast._base.refusals.refusal import about, refusal
 from gstar_fast._base.text import first_few
 from gstar_fast._base.thresholds import Mixture, Thresholds, make
 from gstar_fast._decide.decider import Decider
-from gstar_fast._input.columns import column_of
+from gstar_fast._input.columns import as_labels, column_of
 from gstar_fast._question.roles import Roles
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.parts import Note
@@ -234,30 +234,22 @@ def count_decisions(
     return replace(counts, notes=(*counts.notes, *skipped))
 
 
+CODES = {"bad_label_type": "decisions_type", "bad_label": "decisions", "nan_label": "decisions_nan"}
+
+
 def clean_decisions(decisions: ArrayLike) -> NDArray[np.float32]:
     """Zeros and ones as float32, which a sketch counts fastest."""
-    values, valid, names = column_of(decisions, "decisions")
-    if names is not None:
-        raise refusal("decisions_type", "decisions", value=Words("strings or categories"))
-    if valid is not None and not valid.all():
-        raise refusal("decisions_missing", "decisions", int((~valid).argmax()))
-    if values.dtype.kind == "b":
-        return values.astype(np.float32)
-    if values.dtype == object:
-        for row, value in enumerate(values.tolist()):
-            if is_missing(value):
-                raise refusal("decisions_missing", "decisions", row)
-            if not isinstance(value, (bool, int, float, np.number, np.bool_)):
-                raise refusal("decisions_type", "decisions", row, value)
-        values = values.astype(np.float64)
-    if values.dtype.kind not in "iuf":
-        raise refusal("decisions_type", "decisions", value=Words(values.dtype))
+    try:
+        values, has_missing = as_labels(*column_of(decisions, "decisions"))
+    except InputError as error:
+        if error.code not in CODES:
+            raise
+        raise refusal(CODES[error.code], "decisions", error.row, error.value) from None
     private = np.array(values)  # one read; what is checked is what is counted
     wrong = (private != 0) & (private != 1)
     if wrong.any():
         row = int(wrong.argmax())
-        value = private[row].item()
-        if value != value:
-            raise refusal("decisions_nan", "decisions", row)
-        raise refusal("decisions", "decisions", row, value)
+        if has_missing:
+            raise refusal("decisions_missing", "decisions", row)
+        raise refusal("decisions", "decisions", row, private[row].item())
     return private.astype(np.float32)

@@ -280,10 +280,7 @@ def groups_of_rows(given: object, n: int) -> Groups:
         groups = _crossed([given], ["sensitive_features"], [name])
     else:
         groups = _crossed(found.columns, found.labels("sensitive_features"), found.names)
-    if len(groups) != n:
-        raise bad_value(
-            "sensitive_features", f"arrays differ in length: X has {n}, sensitive_features has {len(groups)}"
-        )
+    check_one_length({"X": n, "sensitive_features": len(groups)})
     return groups
 
 

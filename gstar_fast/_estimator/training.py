@@ -24,6 +24,7 @@ from gstar_fast._base.refusals.place import bad_option, bad_type, bad_value
 from gstar_fast._base.warn import warn
 from gstar_fast._estimator.groups import Groups, Source, as_table, check_columns, joined
 from gstar_fast._input.columns import as_scores
+from gstar_fast._input.group_columns import check_one_length
 from gstar_fast._sketch.sketch import Sketch
 
 if TYPE_CHECKING:
@@ -109,8 +110,7 @@ def checked_weights(given: ArrayLike, n: int) -> Floats:
     if weights.ndim != 1:
         text = f"sample_weight must be 1D, one number for each row; got shape {weights.shape}"
         raise bad_value("sample_weight", text)
-    if len(weights) != n:
-        raise bad_value("sample_weight", f"arrays differ in length: y has {n}, sample_weight has {len(weights)}")
+    check_one_length({"y": n, "sample_weight": len(weights)})
     wrong = ~((weights >= 0) & (weights < np.inf))
     if wrong.any():
         row = int(wrong.argmax())

@@ -290,7 +290,12 @@ def test_an_array_that_is_missing_is_named(sketch):
         (([1, math.nan], [1, 0], [0, 1]), {}, ValueError, "decisions has NaN at row 1"),
         (([1, None], [1, 0], [0, 1]), {}, ValueError, "decisions has a missing value at row 1"),
         ((["yes", "no"], [1, 0], [0, 1]), {}, TypeError, "got str at row 0; pass decisions == <the accepting one>"),
-        ((np.array(["y", "n"]), [1, 0], [0, 1]), {}, TypeError, "decisions must be 0 or 1, got <U1"),
+        (
+            (np.array(["y", "n"]), [1, 0], [0, 1]),
+            {},
+            TypeError,
+            "decisions must be 0 or 1, got strings; pass",
+        ),
         ((np.ones((2, 2)), [1, 0], [0, 1]), {}, ValueError, "decisions must be 1-D"),
         (([1, 0], [1, 2], [0, 1]), {}, ValueError, "labels must be 0 or 1, got 2 at row 1"),
         (([1, 0], [1], [0, 1]), {}, ValueError, "decisions has 2, labels has 1, groups has 2"),
