@@ -365,6 +365,7 @@ class GroupThresholdClassifier(Fitted, ClassifierMixin, MetaEstimatorMixin, Base
         roles = Roles.of(rows.protected, rows.groups, sketch)
         self._solved = None if question is None else self._solve(sketch, roles, by, question)
         self.estimator_, self.sketch_, self._source, self._roles, self._by = estimator, sketch, rows.source, roles, by
+        self._decided = []
         for name, value in rows.source.names_of(estimator, rows.whole).items():
             if value is not None:
                 setattr(self, name, value)

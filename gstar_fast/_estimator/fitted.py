@@ -38,7 +38,7 @@ class Fitted:
     _roles: Roles
     _by: ByProbability | None
     _solved: Result | None  # None where rows were counted since the last solve
-    _decider: tuple[Result, Decider] | None = None  # the one that was used last
+    _decided: list[tuple[Result, Decider]]  # the decider of the last `predict`; a list, for that must set no attribute
 
     def _solve_again(self) -> Result:
         """The result for all rows that were counted."""
@@ -113,10 +113,7 @@ class Fitted:
         ndarray of shape (n_samples,)
             One of `classes_` for each row.
         """
-        result, source, used = self.result_, self._source, self._decider
-        if used is None or used[0] is not result:
-            used = self._decider = result, result._decider(self.unknown)
-        decider = used[1]
+        decider, source = self._decider(), self._source
         given: Groups | Floats | None = None
         if not decider.unified and self._by is None and source.decide_by is None:
             features, given = source.read(X, sensitive_features)
@@ -130,6 +127,12 @@ class Fitted:
         accepted = decide(decider, scoring(self.estimator_, features), given, keys)
         answers: Values = self.classes_[np.where(accepted, scoring.positive, 1 - scoring.positive)]
         return answers
+
+    def _decider(self) -> Decider:
+        result, used = self.result_, self._decided
+        if not used or used[0][0] is not result:
+            used[:] = [(result, result._decider(self.unknown))]
+        return used[0][1]
 
     def score(
         self,
