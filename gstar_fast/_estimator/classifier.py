@@ -157,7 +157,7 @@ class GroupThresholdClassifier(Fitted, ClassifierMixin, MetaEstimatorMixin, Base
         density: str = "empirical",
         unified: bool = False,
         randomize: bool = False,
-        min_rows: float = 0,
+        min_rows: float = 0.0,
         max_seconds: float | None = None,
         confidence: float | None = None,
         evidence: float = 0.95,
@@ -321,7 +321,8 @@ class GroupThresholdClassifier(Fitted, ClassifierMixin, MetaEstimatorMixin, Base
         question = Question.of(**given)
         if self.decide_by is not None:
             check_decide_by(self.decide_by, self.drop_sensitive)
-        checked_unknown(self.unknown, default=0.0)
+        if self.unknown != "raise":
+            checked_unknown(self.unknown, default=0.0)
         response_method(self.estimator, self.response_method)
         return question
 

@@ -73,9 +73,8 @@ def test_the_expected_failure_is_the_threshold_alone():
     """With a threshold of 0.5, everything else that `check_classifiers_train` wants holds."""
 
     class AtHalf(GroupThresholdClassifier):
-        def _solve(self, sketch, roles, question):
-            result = changed(super()._solve(sketch, roles, question)[0], thresholds={"all": 0.5})
-            return result, result.decider()
+        def _solve(self, *given):
+            return changed(super()._solve(*given), thresholds={"all": 0.5})
 
     check_classifiers_train("AtHalf", AtHalf(LogisticRegression()))
     with pytest.raises(AssertionError, match="Arrays are not equal"):
