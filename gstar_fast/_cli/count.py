@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import queue
 import signal
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from types import FrameType
 from typing import Any, Self, TypeVar
+
+import numpy as np
 
 import gstar_fast as gf
 from gstar_fast._base.sketch_parts.sections import LabelTexts
@@ -68,11 +71,9 @@ def read_ahead(items: Generator[T, None, None], stop: Stop, depth: int = 3) -> I
 
     def put(found: tuple[T] | BaseException | None) -> bool:
         while not closed.is_set():
-            try:
+            with contextlib.suppress(queue.Full):
                 waiting.put(found, timeout=0.1)
                 return True
-            except queue.Full:
-                continue
         return False
 
     def read() -> None:
@@ -120,13 +121,15 @@ class Columns:
     weight: str | None = None
     repeats: str | None = None
     positive: str | None = None
+    decisions: bool = False  # whether `score` is a column of decisions, which are counted as scores of 0 and 1
+    accepted: str | None = None  # the decision that means 1
 
     @property
     def options(self) -> dict[str, str | None]:
         """Option -> column."""
+        named = {"--decision" if self.decisions else "--score": self.score, "--label": self.label}
         groups = {f"--group {name}": name for name in self.group}
-        named = {"--score": self.score, "--label": self.label, **groups}
-        return {**named, "--weight": self.weight, "--repeats": self.repeats}
+        return {**named, **groups, "--weight": self.weight, "--repeats": self.repeats}
 
     @property
     def arguments(self) -> dict[str, str]:
@@ -148,26 +151,24 @@ class Tally:
 
     columns: Columns
     sketch: gf.Sketch
-    labels: Labels = field(init=False)
 
     def __post_init__(self) -> None:
         self.labels = Labels(self.columns.positive)
+        self.decisions = Labels(self.columns.accepted, "decision")
 
     @property
     def kinds(self) -> Kinds:
         """How the columns of a CSV file are read."""
         c = self.columns
         texts: Kinds = {name: "text" for name in (c.label, *c.group) if name is not None}
-        return {**texts, **{name: "number" for name in (c.score, c.weight, c.repeats) if name is not None}}
-
-    def scores_of(self, column: Column, where: str, first_row: int) -> Column:
-        """Scores of a column."""
-        return numbers_of(column, where, first_row)
+        numbers: Kinds = {name: "number" for name in (c.score, c.weight, c.repeats) if name is not None}
+        return {**texts, **numbers, **({c.score: "text"} if c.decisions else {})}
 
     def add(self, source: Input, block: Block, first_row: int) -> None:
         """Count all rows of a block, or raise and count none."""
         c = self.columns
-        scores = self.scores_of(block.columns[c.score], source.column(c.score), first_row)
+        of = self._decided if c.decisions else numbers_of
+        scores = of(block.columns[c.score], source.column(c.score), first_row)
         labels = None if c.label is None else self.labels.of(block.columns[c.label], source.column(c.label), first_row)
         nulls = self.sketch._passing.group != RAISE
         texts = [name_of_text if block.is_text(name) else None for name in c.group]
@@ -184,18 +185,25 @@ class Tally:
                 scores, labels, groups if len(groups) > 1 else groups[0], weights=weights, repeats=repeats
             )
         except (ValueError, TypeError, MemoryError) as error:
-            raise CliError(f"{source.name}: {worded(error, self._face(first_row))}") from error
+            face = Table(c.arguments, c.group, first_row)
+            raise CliError(f"{source.name}: {worded(error, face)}") from error
         known = labels_in(self.sketch._core.sections)
         if known != known | self.labels.seen:
             self.columns.named(self.sketch, known | self.labels.seen)
 
-    def _face(self, first_row: int) -> Table:
-        """Columns for arrays, rows of the file for rows of the block."""
-        return Table(self.columns.arguments, self.columns.group, first_row)
+    def _decided(self, column: Column, where: str, first_row: int) -> Column:
+        """Decisions of a column as scores."""
+        decisions = self.decisions.of(column, where, first_row)
+        if isinstance(decisions, np.ma.MaskedArray):
+            missing = int(np.ma.getmaskarray(decisions).sum())
+            raise CliError(f"{where} has no decision in {missing:,} rows; every row needs one, 0 or 1")
+        return np.asarray(decisions).astype(np.float32)
 
     def check_positive(self) -> None:
-        """Raise if no row has the --positive label."""
+        """Raise if no row has the --positive label, or the --accepted decision."""
         check_positive(self.sketch._core)
+        if self.sketch.n_rows and self.decisions.positive is not None and not self.decisions.came:
+            raise self.decisions.never_came("--accepted")
 
 
 # ----------------------------------------------------------------------------------------------------------------- runs
@@ -206,8 +214,7 @@ class Distance:
 
     def __init__(self, inputs: list[Input]) -> None:
         sizes = [one.size for one in inputs]
-        known = [size or 0 for size in sizes]
-        self._before = [sum(known[:i]) for i in range(len(known) + 1)]
+        self._before = [0, *itertools.accumulate(size or 0 for size in sizes)]
         self._known = None not in sizes and self._before[-1] > 0
 
     def share(self, i: int, done: float | None) -> float | None:

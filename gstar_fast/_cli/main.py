@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 
 from gstar_fast._cli.errors import DONE, FAILED, INTERRUPTED, CliError, Interrupted, exit_code, worded
@@ -29,13 +28,20 @@ def run(argv: list[str]) -> int:
     given.argv = argv
     console = Console(given.json, given.quiet)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), contextlib.ExitStack() as stack:
             _show_warnings(console)
-            code = _run(given, console)
+            with _undisturbed():
+                command = getattr(import_module(f"gstar_fast._cli.commands.{given.command}"), given.command)
+            if given.backend is not None:
+                from gstar_fast import use_backend
+
+                stack.enter_context(use_backend(given.backend))
+            code: int | None = command(given, console)
         sys.stdout.flush()
-        return code
+        return code or DONE
     except BrokenPipeError:  # the reader of our output has stopped reading
-        _forget_output()
+        with contextlib.suppress(OSError, ValueError):  # no file behind it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more when it ends
         return BROKEN_PIPE
     except (Exception, KeyboardInterrupt) as error:
         if given.debug:
@@ -43,19 +49,6 @@ def run(argv: list[str]) -> int:
 
             print(for_terminal(traceback.format_exc()), file=sys.stderr)
         return _say(error)
-
-
-def _run(given: argparse.Namespace, console: Console) -> int:
-    with _undisturbed():
-        command: Callable[[argparse.Namespace, Console], int | None] = getattr(
-            import_module(f"gstar_fast._cli.commands.{given.command}"), given.command
-        )
-    if given.backend is None:
-        return command(given, console) or DONE
-    from gstar_fast import use_backend
-
-    with use_backend(given.backend):
-        return command(given, console) or DONE
 
 
 @contextlib.contextmanager
@@ -104,13 +97,3 @@ def _show_warnings(console: Console) -> None:
     warnings.simplefilter("always", UserWarning)
     for kind in (MissingClassWarning, NotConvergedWarning):  # the verdict says it too
         warnings.simplefilter("ignore", kind)
-
-
-def _forget_output() -> None:
-    """Keep Python from flushing into the broken pipe once more when it ends."""
-    try:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
-        os.close(null)
-    except (OSError, ValueError):  # no file behind it
-        pass

@@ -27,9 +27,8 @@ def _reading(parser: argparse.ArgumentParser) -> None:
 
 
 def _counting(parser: argparse.ArgumentParser, *, needed: bool) -> None:
-    add = parser.add_argument_group(
-        "columns" if needed else "columns, if the input is tables (a sketch knows its own)"
-    ).add_argument
+    title = "columns" if needed else "columns, if the input is tables (a sketch knows its own)"
+    add = parser.add_argument_group(title).add_argument
     add("--score", metavar="COL", required=needed, help="score of the classifier; higher = more positive")
     add("--label", metavar="COL", help="true outcome, 0 or 1; empty, NA, NaN or null if not known")
     add("--no-label", action="store_true", help="no row has a label: only selection rates are known")
@@ -58,19 +57,10 @@ def _by_criterion(add: Add, option: str, dest: str, text: str) -> None:
 
 def _asking(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("what to ask for").add_argument
-    _by_criterion(
-        add,
-        "--limit",
-        "limits",
-        "largest gap allowed (for disparate_impact: least ratio), or a rate in every group: tpr>=0.7; repeatable",
-    )
-    add(
-        "--objective",
-        type=objective,
-        default="error",
-        metavar="X",
-        help="what is minimised: error (default), balanced_error, or prices of both errors: fp=1,fn=5 (,balanced)",
-    )
+    text = "largest gap allowed (for disparate_impact: least ratio), or a rate in every group: tpr>=0.7; repeatable"
+    _by_criterion(add, "--limit", "limits", text)
+    text = "what is minimised: error (default), balanced_error, or prices of both errors: fp=1,fn=5 (,balanced)"
+    add("--objective", type=objective, default="error", metavar="X", help=text)
     add("--randomize", action="store_true", help="allow several thresholds in a group, drawn by key")
 
 
@@ -87,11 +77,8 @@ def sketch(p: argparse.ArgumentParser) -> None:
     _counting(p, needed=True)
     _reading(p)
     add = p.add_argument_group("count in a database").add_argument
-    add(
-        "--sql",
-        metavar="URL",
-        help="duckdb:FILE, sqlite:FILE or postgresql://...; the rows stay there, and nothing is written",
-    )
+    text = "duckdb:FILE, sqlite:FILE or postgresql://...; the rows stay there, and nothing is written"
+    add("--sql", metavar="URL", help=text)
     add("--table", metavar="NAME", help="its table or view, exactly as it is named there")
     add("--schema", metavar="NAME", help="schema of the table, if it is not the usual one")
     add = p.add_argument_group("continue a count").add_argument
@@ -116,9 +103,8 @@ def digest(p: argparse.ArgumentParser) -> None:
 def solve(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, which are merged, or tables, which are counted")
     _output(p, "thresholds to write, as JSON; - for standard output")
-    p.add_argument(
-        "--expires", type=moment, metavar="DATE", help="day (UTC) from which `apply` refuses these thresholds"
-    )
+    text = "day (UTC) from which `apply` refuses these thresholds"
+    p.add_argument("--expires", type=moment, metavar="DATE", help=text)
     p.add_argument("--report", metavar="FILE", help="also write a report (HTML)")
     p.add_argument("--title", help="title of the report")
     _asking(p)
@@ -126,24 +112,16 @@ def solve(p: argparse.ArgumentParser) -> None:
     _by_criterion(add, "--penalty", "penalties", "price of a squared gap, the paper's lambda; repeatable")
     add("--unified", action="store_true", help="one threshold for everybody")
     _roles(add)
-    _confidence(add, "promise that the limits hold on new rows, with this confidence, such as 0.95")
-    add(
-        "--evidence",
-        type=float,
-        default=0.95,
-        metavar="X",
-        help="one threshold for everybody, unless thresholds by group cost less with this confidence "
-        "(default: %(default)s; 0: the least cost)",
-    )
+    text = "promise that the limits hold on new rows, with this confidence, such as 0.95"
+    add("--confidence", type=float, metavar="X", help=text)
+    text = "one threshold for everybody, unless thresholds by group cost less with this confidence "
+    text += "(default: %(default)s; 0: the least cost)"
+    add("--evidence", type=float, default=0.95, metavar="X", help=text)
     add("--min-rows", type=float, default=0, metavar="N", help="pool groups of under N rows: they share one threshold")
     add("--method", choices=METHODS, default="exact", help="exact proves its answer (default)")
     add("--density", choices=KINDS, default="empirical", help="empirical: the counts (default)")
     add("--max-seconds", type=float, metavar="X", help="end the exact search after X seconds, with the best found")
     _tables(p)
-
-
-def _confidence(add: Add, text: str) -> None:
-    add("--confidence", type=float, metavar="X", help=text)
 
 
 def _roles(add: Add) -> None:
@@ -160,7 +138,8 @@ def frontier(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, or tables")
     p.add_argument("--criterion", required=True, type=criterion, metavar="NAME", help="trade this gap against error")
     _output(p, "file for all points: .csv, .json or .parquet")
-    _confidence(p.add_argument, "gaps that can be promised with this confidence, instead of gaps of the counted rows")
+    text = "gaps that can be promised with this confidence, instead of gaps of the counted rows"
+    p.add_argument("--confidence", type=float, metavar="X", help=text)
     _roles(p.add_argument)
     add = p.add_argument_group("one point of the frontier").add_argument
     add("--at-gap", type=float, metavar="X", help="the point of least error with a gap of at most X")
@@ -193,9 +172,8 @@ def certify(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="fresh rows: sketches, or tables")
     p.add_argument("--confidence", type=float, default=0.95, metavar="X", help="default: %(default)s")
     p.add_argument("--exact", action="store_true", help="proven for cells of any size; certifies less often")
-    _by_criterion(
-        p.add_argument, "--limit", "limits", "limit to certify (default: those saved with the thresholds); repeatable"
-    )
+    text = "limit to certify (default: those saved with the thresholds); repeatable"
+    _by_criterion(p.add_argument, "--limit", "limits", text)
     _tables(p)
 
 
@@ -219,13 +197,8 @@ def apply(p: argparse.ArgumentParser) -> None:
     add("--key", metavar="COL", help="identifies a row, for randomised thresholds; text 7 is the number 7")
     add("--unknown", type=unknown, metavar="X", help="group without a threshold: raise, default, or a number")
     add("--nan", choices=("raise", "reject", "accept"), help="what to do if a score is missing or NaN")
-    add(
-        "--missing",
-        type=float,
-        action="append",
-        metavar="X",
-        help="a score that stands for a missing one, such as -999: --nan says what to do; repeatable",
-    )
+    text = "a score that stands for a missing one, such as -999: --nan says what to do; repeatable"
+    add("--missing", type=float, action="append", metavar="X", help=text)
     add("--missing-group", metavar="NAME", help="decide rows that have no group as this group (default: raise)")
     add("--replace", action="store_true", help="replace an existing column `decision`")
     add("--allow-expired", action="store_true", help="take thresholds that have expired")
@@ -248,19 +221,13 @@ def completion(p: argparse.ArgumentParser) -> None:
 # --------------------------------------------------------------------------------------------------------------- values
 
 
-def _no_criterion(name: str) -> argparse.ArgumentTypeError:
-    hint = not_offered(name) or near(name, CRITERION)
-    return argparse.ArgumentTypeError(f"there is no criterion {name!r}{hint}; see --help for all")
-
-
 def pair(text: str) -> tuple[str, float | dict[str, float]]:
     """NAME=VALUE with the name of a criterion; for a limit on a rate NAME>=VALUE or NAME<=VALUE."""
     with contextlib.suppress(ValueError):
         if (limit := limit_of_text(text)) is not None:
             return limit
     name, equals, value = text.partition("=")
-    if name not in CRITERION:
-        raise _no_criterion(name)
+    criterion(name)
     if not equals:
         raise argparse.ArgumentTypeError(f"{text!r} lacks its value; write {name}=0.02")
     try:
@@ -272,7 +239,8 @@ def pair(text: str) -> tuple[str, float | dict[str, float]]:
 def criterion(text: str) -> str:
     """The name of a criterion."""
     if text not in CRITERION:
-        raise _no_criterion(text)
+        hint = not_offered(text) or near(text, CRITERION)
+        raise argparse.ArgumentTypeError(f"there is no criterion {text!r}{hint}; see --help for all")
     return text
 
 

@@ -10,12 +10,8 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gstar_fast._base.text import printable, span, without_secrets
-
-if TYPE_CHECKING:  # needs NumPy, which help must not wait for
-    from gstar_fast._base.names import Name, Scalar
 
 
 @dataclass(frozen=True)
@@ -48,38 +44,27 @@ def command_line(argv: list[str]) -> str:
     return shlex.join(["gstar-fast", *map(without_secrets, argv)])
 
 
-def plain(value: object) -> object:
-    """Values for JSON; infinities as text, a tuple that names a group as an object, as in saved thresholds."""
+def plain(value: object, key: object = None) -> object:
+    """Values for JSON; infinities as text, counts of rows as whole numbers, other keys than texts as JSON."""
     if isinstance(value, dict):
-        return {_key(key): _count(item) if key in _COUNTS else plain(item) for key, item in value.items()}
+        return {
+            one if isinstance(one, str) else json.dumps(list(one) if isinstance(one, tuple) else one): plain(item, one)
+            for one, item in value.items()
+        }
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+        return str(value)
+    if isinstance(value, float) and key in ("rows", "n_rows") and value.is_integer():
+        return int(value)
     if hasattr(value, "tolist"):
         return plain(value.tolist())
     return value
 
 
-_COUNTS = ("rows", "n_rows")  # printed as whole numbers; results have them as floats
-
-
-def _count(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() else plain(value)
-
-
 def json_bytes(data: object) -> bytes:
     """The JSON of a file."""
     return (json.dumps(plain(data), indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def group_name(name: Name) -> Scalar | dict[str, list[Scalar]]:
-    """A group's name for JSON."""
-    return {"tuple": list(name)} if isinstance(name, tuple) else name
-
-
-def _key(key: object) -> str:
-    return key if isinstance(key, str) else json.dumps(list(key) if isinstance(key, tuple) else key)
 
 
 class Progress:
@@ -114,10 +99,13 @@ class Progress:
         self._last = now
         line = self._line(rows, share, now - self._start)
         if self._redraw:
-            width = shutil.get_terminal_size().columns - 1
-            print(f"\r{line[:width]:<{width}}", end="", file=sys.stderr, flush=True)
+            self._draw(line)
         else:
             print(line, file=sys.stderr, flush=True)
+
+    def _draw(self, line: str, end: str = "") -> None:
+        width = shutil.get_terminal_size().columns - 1
+        print(f"\r{line[:width]:<{width}}", end=end, file=sys.stderr, flush=True)
         self._drawn = True
 
     def _line(self, rows: int, share: float | None, seconds: float) -> str:
@@ -132,7 +120,6 @@ class Progress:
 
     def close(self) -> None:
         """Erase the line."""
-        if self._drawn and self._redraw:
-            width = shutil.get_terminal_size().columns - 1
-            print(f"\r{'':<{width}}\r", end="", file=sys.stderr, flush=True)
+        if self._drawn:
+            self._draw("", end="\r")
         self._drawn = False

@@ -16,9 +16,9 @@ from gstar_fast._base.text import without_secrets
 from gstar_fast._cli.errors import USAGE, CliError
 from gstar_fast._cli.resume import TABLES, Record, check_asked, is_same, load
 from gstar_fast._cli.save import refuse_remote
+from gstar_fast._cli.tables import places
 from gstar_fast._cli.tables.inputs import Input, format_of_output, with_format
-from gstar_fast._cli.tables.places import Identity, canonical, is_url
-from gstar_fast._cli.tables.places import is_folder as is_folder_of_tables
+from gstar_fast._cli.tables.places import Identity, canonical
 
 RECORD = "_decided.json"  # names that start with _ are not read as tables
 
@@ -40,19 +40,26 @@ def is_folder(output: str) -> bool:
 
 def tasks(given: list[str], inputs: list[Input], output: str, to: str | None) -> list[Task]:
     """The tables to decide; raises if inputs and outputs would mix, or two outputs be the same file."""
-    if len(given) != 1 or given[0] == "-" or not is_folder_of_tables(given[0]):
+    if len(given) != 1 or given[0] == "-" or not places.is_folder(given[0]):
         raise CliError(
             f"{output} is a folder, and it takes the tables of one folder; name that, or a file to write", USAGE
         )
     folder = given[0]
     refuse_remote(output)
-    _refuse_nested(folder, output)
+    inner, outer, shown = Path(canonical(output)), Path(canonical(folder)), without_secrets(folder)
+    if inner == outer:
+        raise CliError(f"{output} is also the input; choose another folder")
+    if inner.is_relative_to(outer):
+        why = f"{output} is inside {shown}, so the next run would read its tables"
+        raise CliError(f"{why}; choose another folder")
+    if outer.is_relative_to(inner):
+        why = f"{shown} is inside {output}, so decided tables would be mixed with others"
+        raise CliError(f"{why}; choose another folder")
     found: dict[Path, Task] = {}
     for source in inputs:
         assert source.path is not None
-        name = (
-            os.path.relpath(source.path, folder) if not is_url(folder) else source.path[len(folder.rstrip("/")) + 1 :]
-        )
+        is_url = places.is_url(folder)
+        name = source.path[len(folder.rstrip("/")) + 1 :] if is_url else os.path.relpath(source.path, folder)
         kept = name if to is None else with_format(name, to)
         place = Path(output, kept)
         kind, compression = (source.format, source.compression) if to is None else format_of_output(kept, to)
@@ -62,74 +69,48 @@ def tasks(given: list[str], inputs: list[Input], output: str, to: str | None) ->
     return list(found.values())
 
 
-def _refuse_nested(folder: str, output: str) -> None:
-    inner, outer = Path(canonical(output)), Path(canonical(folder))
-    if inner == outer:
-        raise CliError(f"{output} is also the input; choose another folder")
-    if inner.is_relative_to(outer):
-        raise CliError(
-            f"{output} is inside {without_secrets(folder)}, so the next run would read its tables; "
-            "choose another folder"
-        )
-    if outer.is_relative_to(inner):
-        raise CliError(
-            f"{without_secrets(folder)} is inside {output}, so decided tables would be mixed with others; "
-            "choose another folder"
-        )
-
-
 class Decided:
-    """The record of decided tables in an output folder."""
+    """The record of decided tables in an output folder: a new one, or the one to continue, for the same options."""
 
-    def __init__(self, path: Path, record: Record) -> None:
-        self._path, self._asked = path, record.asked
-        self._done = {file["path"]: file for file in record.files}
-        self._saved = -math.inf
+    def __init__(self, output: str, asked: dict[str, object], *, resume: bool) -> None:
+        folder = Path(output)
+        self._path, self._record, self._saved = folder / RECORD, Record(asked, []), -math.inf
+        if not folder.exists():
+            above = folder.parent
+            if not above.is_dir():
+                raise CliError(f"there is no folder {above} to make {folder.name} in; make it first: mkdir -p {above}")
+            folder.mkdir()
+        if self._path.exists():
+            if not resume:
+                raise CliError(f"{output} already has decisions. Pass --resume to continue, or choose another folder.")
+            self._record = load(self._path, TABLES)
+            check_asked(output, self._record.asked, asked, TABLES.start_over)
+        elif any(folder.iterdir()):
+            raise CliError(f"{output} is not empty and was not created by apply. Choose an empty folder.")
+        else:
+            self.save()
+        self._done = {file["path"]: file for file in self._record.files}
 
     def is_done(self, task: Task) -> bool:
         """Whether a table was decided, has not changed since, and its output is still there."""
         before = self._done.get(task.name)
         if before is None or not is_same(before, task.source.identity()):
             return False
-        try:
-            return task.output.stat().st_size == before.get("output")
-        except FileNotFoundError:
-            return False
+        return task.output.exists() and task.output.stat().st_size == before.get("output")
 
     def add(self, task: Task, source: Identity, rows: int) -> None:
         """Add a table, and save the record once a second; `source` is what identified the table before it was read."""
         output = task.output.stat().st_size
         self._done[task.name] = {**source, "path": task.name, "rows": rows, "whole": True, "output": output}
+        self._record.files = list(self._done.values())
         if time.monotonic() - self._saved > 1:
             self.save()
 
     def save(self) -> None:
         """Replace the record as a whole."""
-        Record(self._asked, list(self._done.values())).save(self._path)
+        self._record.save(self._path)
         self._saved = time.monotonic()
 
     def gone(self, found: list[Task]) -> list[str]:
         """Decided tables that are not among the inputs any more."""
         return sorted(set(self._done) - {task.name for task in found})
-
-
-def begin(output: str, asked: dict[str, object], *, resume: bool) -> Decided:
-    """The record of an output folder: a new one, or the one to continue, for the same options."""
-    folder = Path(output)
-    path = folder / RECORD
-    if not folder.exists():
-        parent = folder.parent
-        if not parent.is_dir():
-            raise CliError(f"there is no folder {parent} to make {folder.name} in; make it first: mkdir -p {parent}")
-        folder.mkdir()
-    if not path.exists():
-        if any(folder.iterdir()):
-            raise CliError(f"{output} is not empty and was not created by apply. Choose an empty folder.")
-        decided = Decided(path, Record(asked, []))
-        decided.save()
-        return decided
-    if not resume:
-        raise CliError(f"{output} already has decisions. Pass --resume to continue, or choose another folder.")
-    record = load(path, TABLES)
-    check_asked(output, record.asked, asked, TABLES.start_over)
-    return Decided(path, record)

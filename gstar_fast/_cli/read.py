@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 
 import gstar_fast as gf
 from gstar_fast._base.files import read_at_most, read_limited
 from gstar_fast._base.names import Name
-from gstar_fast._base.text import counted, without_secrets
+from gstar_fast._base.text import counted, some, without_secrets
 from gstar_fast._cli import resume
 from gstar_fast._cli.count import Columns, Stop, Tally, count
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
 from gstar_fast._cli.output import Console, Progress
+from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables.columns import missing_group
-from gstar_fast._cli.tables.inputs import (
-    STANDARD_INPUT,
-    Input,
-    Skipped,
-    find_inputs,
-    is_sketch,
-    refuse_json,
-    refuse_twins,
-    standard_input,
-)
 from gstar_fast._cli.tables.places import is_url, open_file
 from gstar_fast.errors import InputError
 
@@ -43,13 +35,18 @@ def columns_of(given: argparse.Namespace) -> Columns:
     return Columns(given.score, given.label, tuple(given.group), given.weight, given.repeats, given.positive)
 
 
-def tables_of(given: argparse.Namespace, console: Console) -> tuple[list[Input], list[str]]:
+def tables_of(given: argparse.Namespace, console: Console) -> tuple[list[inputs.Input], list[str]]:
     """The tables that are named, and the skipped files of folders, on which it prints a note."""
-    skipped = Skipped()
-    inputs = find_inputs(given.inputs, given.format, given.delimiter, skipped)
-    for text in skipped.notes():
-        console.note(text)
-    return inputs, skipped.names
+    skipped: inputs.Skipped = {}
+    tables = inputs.find_inputs(given.inputs, given.format, given.delimiter, skipped)
+    return tables, note_skipped(skipped, console)
+
+
+def note_skipped(skipped: inputs.Skipped, console: Console) -> list[str]:
+    """Print a note for each reason, with the first names; returns all names."""
+    for why, names in skipped.items():
+        console.note(f"note: skipped, since {why}: {some(sorted(names), 10)}")
+    return sorted(itertools.chain(*skipped.values()))
 
 
 def new_sketch(given: argparse.Namespace, columns: Columns, like: gf.Sketch | None = None) -> gf.Sketch:
@@ -68,32 +65,34 @@ def load_sketch(path: str, *, unfinished: Console | None = None) -> gf.Sketch:
     try:
         return gf.Sketch.from_bytes(content)
     except ValueError as error:
-        raise CliError(f"{STANDARD_INPUT if path == '-' else without_secrets(path)} is not a sketch: {error}") from None
+        raise CliError(f"{_shown(path)} is not a sketch: {error}") from None
+
+
+def _shown(path: str) -> str:
+    return inputs.STANDARD_INPUT if path == "-" else without_secrets(path)
 
 
 def _content(path: str, unfinished: Console | None) -> gf.Sketch | bytes:
     """The bytes of a file or of standard input, or the sketch of an unfinished count."""
     if path == "-":
-        return read_at_most(standard_input(), _LARGEST)
-    if not resume.is_unfinished(path):
-        refuse_json(path)
-        return _far(path) if is_url(path) else read_limited(path, _LARGEST)
-    if unfinished is None:
-        whole = path.removesuffix(resume.ENDING)
-        raise CliError(
-            f"{path} is an unfinished count; finish it with --resume, or take it as it is: "
-            f"gstar-fast merge {path} -o {whole}"
-        )
-    state = resume.load(Path(path))
-    unfinished.note(f"note: {path} is unfinished: {counted(state.rows, 'row')} so far")
-    return state.counts
-
-
-def _far(url: str) -> bytes:
-    with open_file(url) as file:
+        return read_at_most(inputs.standard_input(), _LARGEST)
+    if path.endswith(resume.ENDING):
+        if unfinished is None:
+            raise CliError(
+                f"{path} is an unfinished count; finish it with --resume, or take it as it is: "
+                f"gstar-fast merge {path} -o {path.removesuffix(resume.ENDING)}"
+            )
+        state = resume.load(Path(path))
+        unfinished.note(f"note: {path} is unfinished: {counted(state.rows, 'row')} so far")
+        assert state.sketch is not None
+        return state.sketch
+    inputs.refuse_json(path)
+    if not is_url(path):
+        return read_limited(path, _LARGEST)
+    with open_file(path) as file:
         data = read_at_most(file, _LARGEST)
     if len(data) == _LARGEST:
-        raise CliError(f"{without_secrets(url)} is larger than any sketch; check the path")
+        raise CliError(f"{without_secrets(path)} is larger than any sketch; check the path")
     return data
 
 
@@ -103,8 +102,8 @@ def merged(paths: list[str], *, unfinished: Console | None = None) -> gf.Sketch:
         return load_sketch(paths[0], unfinished=unfinished)
     from gstar_fast._sketch.merging import merge_named  # brings NumPy
 
-    refuse_twins(paths)
-    names = [STANDARD_INPUT if path == "-" else without_secrets(path) for path in paths]
+    inputs.refuse_twins(paths)
+    names = list(map(_shown, paths))
     try:
         return merge_named(zip((_content(path, unfinished) for path in paths), names, strict=True), gf.Sketch())
     except InputError as error:
@@ -122,21 +121,18 @@ def note_alike(sketch: gf.Sketch, console: Console) -> None:
     for name in sketch.groups:
         other = first.setdefault(str(name), name)
         if other is not name:
+            words = {bool: "a truth value", int: "a number", str: "text"}
+            both = " and ".join(f"{one!r} ({words.get(type(one), 'several values')})" for one in (other, name))
             console.note(
-                f"note: {_kind(other)} and {_kind(name)} are two groups that print alike; if they are one, "
+                f"note: {both} are two groups that print alike; if they are one, "
                 "give the column the same type in all tables and count them again"
             )
             return
 
 
-def _kind(name: Name) -> str:
-    word = {bool: "a truth value", int: "a number", str: "text"}.get(type(name), "several values")
-    return f"{name!r} ({word})"
-
-
 def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
     """The sketch of the inputs: saved sketches are merged, tables are counted."""
-    kinds = {is_sketch(name) for name in given.inputs}
+    kinds = {inputs.is_sketch(name) for name in given.inputs}
     if kinds == {True}:
         names = ("label", "no_label", "weight", "repeats", "positive", "bins", "range", "nan")
         more = ("missing", "missing_group", "format", "delimiter")
@@ -147,7 +143,7 @@ def sketch_of(given: argparse.Namespace, console: Console) -> gf.Sketch:
     if kinds == {True, False}:
         raise CliError("sketches and tables cannot be mixed; count the tables into a sketch first")
     for name in given.inputs:
-        refuse_json(name)
+        inputs.refuse_json(name)
     columns = columns_of(given)
     return count_tables(given, columns, new_sketch(given, columns), console)
 
@@ -159,16 +155,14 @@ def refuse_options(given: argparse.Namespace, names: Iterable[str], why: str) ->
             raise CliError(f"--{name.replace('_', '-')} {why}; leave it out", USAGE)
 
 
-def count_tables(
-    given: argparse.Namespace, columns: Columns, sketch: gf.Sketch, console: Console, kind: type[Tally] = Tally
-) -> gf.Sketch:
+def count_tables(given: argparse.Namespace, columns: Columns, sketch: gf.Sketch, console: Console) -> gf.Sketch:
     """Count the tables of a command that saves no sketch."""
-    inputs, _ = tables_of(given, console)
-    tally = kind(columns, sketch)
+    tables, _ = tables_of(given, console)
+    tally = Tally(columns, sketch)
     progress = Progress(shown=given.progress, quiet=console.quiet)
     with Stop() as stop:
         try:
-            count(inputs, tally, stop, progress)
+            count(tables, tally, stop, progress)
         except Interrupted as end:
             raise Interrupted(
                 "stopped, and nothing is kept; `gstar-fast sketch` keeps what it has counted, and can be resumed",

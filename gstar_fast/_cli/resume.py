@@ -10,7 +10,7 @@ import base64
 import json
 import reprlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -62,12 +62,6 @@ class Record:
         """Rows read so far."""
         return sum(file["rows"] for file in self.files)
 
-    @property
-    def counts(self) -> gf.Sketch:
-        """The sketch of an unfinished count."""
-        assert self.sketch is not None
-        return self.sketch
-
     def save(self, path: Path) -> None:
         """Replace the file as a whole."""
         document: dict[str, object] = {
@@ -83,16 +77,6 @@ class Record:
         write_atomically(path, (json.dumps(document, indent=1) + "\n").encode())
 
 
-def place_of(output: str) -> Path:
-    """The file for the unfinished count of an output."""
-    return Path(output + ENDING)
-
-
-def is_unfinished(path: str) -> bool:
-    """Whether a file is an unfinished count."""
-    return path.endswith(ENDING)
-
-
 def load(path: Path, kind: Kind = COUNT) -> Record:
     """Read a record; anything else in the file is an error."""
     try:
@@ -103,22 +87,15 @@ def load(path: Path, kind: Kind = COUNT) -> Record:
             raise ValueError(f"version {document.get('version')!r}; this release reads {VERSION}")
         check_seal(document, checksum(document, "surrogatepass"))
         asked, files = document["asked"], document["files"]
-        if not isinstance(asked, dict) or not isinstance(files, list) or not all(map(_is_entry, files)):
+        kinds = {"path": str, "rows": int, "whole": bool}
+        sound = all(type(file[key]) is type_ for file in files for key, type_ in kinds.items())
+        if not (isinstance(asked, dict) and sound and all(file["rows"] >= 0 for file in files)):
             raise ValueError("'asked' or 'files' is not as it was written")
-        counted = base64.b64decode(document["sketch"], validate=True) if kind is COUNT else None
-        return Record(asked, files, None if counted is None else gf.Sketch.from_bytes(counted))
+        if kind is TABLES:
+            return Record(asked, files)
+        return Record(asked, files, gf.Sketch.from_bytes(base64.b64decode(document["sketch"], validate=True)))
     except (ValueError, KeyError, TypeError) as error:
         raise CliError(f"{path} is not {kind.name}: {error}; {kind.start_over}") from None
-
-
-def _is_entry(file: object) -> bool:
-    return (
-        isinstance(file, dict)
-        and isinstance(file.get("path"), str)
-        and type(file.get("rows")) is int
-        and file["rows"] >= 0
-        and isinstance(file.get("whole"), bool)
-    )
 
 
 def check_asked(path: Path | str, before: Mapping[str, object], asked: Mapping[str, object], cure: str) -> None:
@@ -141,31 +118,22 @@ def is_same(before: Identity, now: Identity) -> bool:
     return (before.get("size"), before.get("changed")) == (now["size"], now["changed"])
 
 
-def _numbered(files: Sequence[Identity]) -> list[tuple[str, int]]:
-    """Each path with the number of equal paths before it, since URLs may differ only in hidden parts."""
-    seen: Counter[str] = Counter()
-    found = []
-    for file in files:
-        found.append((file["path"], seen[file["path"]]))
-        seen[file["path"]] += 1
-    return found
-
-
 def go_on(path: Path, before: Record, inputs: list[Input], entries: list[Entry]) -> None:
     """Note in the entries of the inputs how many of their rows are counted, and whether these are all.
 
     Raises if the rows would not be the same any more: if files changed or are gone.
     """
-    places = {name: i for i, name in enumerate(_numbered(entries))}
-    names = _numbered(before.files)
-    missing = [path for path, number in names if (path, number) not in places]
+    missing = Counter(file["path"] for file in before.files) - Counter(entry["path"] for entry in entries)
     if missing:
         raise CliError(
             f"{path} has counted files that are not among the inputs now: {some(missing, 3)}; "
             "name the same files, or drop --resume to start over"
         )
-    for file, name in zip(before.files, names, strict=True):
-        i = places[name]
+    places: dict[str, list[int]] = {}  # several for URLs that differ only in hidden parts
+    for i, entry in enumerate(entries):
+        places.setdefault(entry["path"], []).append(i)
+    for file in before.files:
+        i = places[file["path"]].pop(0)
         if entries[i].get("folders") != file.get("folders"):
             raise CliError(
                 f"{inputs[i].name} was in the folders {file.get('folders')} when its rows were counted; "

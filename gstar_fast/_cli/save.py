@@ -44,10 +44,7 @@ def check_outputs(outputs: dict[str, str | None], inputs: Iterable[str | None]) 
     """`check_output` for each of them (option -> path); raises also if two are the same file."""
     options: dict[str, str] = {}
     for option, path in outputs.items():
-        if path is None:
-            continue
-        first = options.setdefault(os.path.realpath(path), option)
-        if first != option:
+        if path is not None and (first := options.setdefault(os.path.realpath(path), option)) != option:
             raise CliError(f"{first} and {option} both write to {path}; give each a name of its own", USAGE)
         check_output(path, inputs)
 
@@ -67,12 +64,12 @@ def ending(path: str, known: Mapping[str, Kind]) -> Kind:
     return known[suffix]
 
 
-def files(*outputs: str | None) -> list[str]:
-    """Outputs that are files: given, and not standard output."""
-    return [path for path in outputs if path is not None and path != "-"]
+def files(*outputs: str | None) -> str:
+    """Outputs that are files, in words; empty if none was given, or only standard output."""
+    return " and ".join(path for path in outputs if path is not None and path != "-")
 
 
 def note_written(console: Console, *outputs: str | None) -> None:
     """Print which files were written, if any."""
     if written := files(*outputs):
-        console.note(f"wrote {' and '.join(written)}")
+        console.note(f"wrote {written}")

@@ -73,29 +73,20 @@ def with_columns(result: gf.Result, sketch: gf.Sketch, given: argparse.Namespace
 def asked(given: argparse.Namespace, sketch: gf.Sketch, segments: gf.Segments | None) -> dict[str, Any]:
     """The options that make up a question, as arguments of `solve` and `frontier`."""
     named = {one.name: getattr(given, one.name) for one in fields(gf.results.Question) if hasattr(given, one.name)}
-    columns = {name: columns_or_positions(named[name], sketch) for name in ("fair_between", "decide_by")}
-    return {**named, **columns, "decide_by": _decides(given, columns["decide_by"], segments)}
-
-
-def _decides(
-    given: argparse.Namespace, columns: list[str | int] | None, segments: gf.Segments | None
-) -> list[str | int] | gf.Segments | None:
-    """What --decide-by, --monotone and --segments say together."""
+    names = sketch.columns.group if isinstance(sketch.columns.group, tuple) else ()
+    for role in ("fair_between", "decide_by"):  # a number is a position, unless a column is called so
+        if named[role] is not None:
+            is_place = {text: text.isascii() and text.isdecimal() and text not in names for text in named[role]}
+            named[role] = [int(text) if is_place[text] else text for text in named[role]]
     if segments is None and not given.monotone:
-        return columns
+        return named
+    columns = named["decide_by"]
     if columns is None or len(columns) != 1:
         option = "--monotone" if segments is None else "--segments"
         raise CliError(f"{option} is about one column of segments; give --fair-between COL --decide-by COL", USAGE)
     cuts, monotone = (None, True) if segments is None else (segments.cuts, segments.monotone)
-    return gf.Segments(cuts, column=columns[0], monotone=monotone if given.monotone is None else given.monotone)
-
-
-def columns_or_positions(given: list[str] | None, sketch: gf.Sketch) -> list[str | int] | None:
-    """Group columns as they are given: a number is a position, unless a column is called so."""
-    names = sketch.columns.group if isinstance(sketch.columns.group, tuple) else ()
-    if given is None:
-        return None
-    return [int(text) if text.isascii() and text.isdecimal() and text not in names else text for text in given]
+    monotone = monotone if given.monotone is None else given.monotone
+    return {**named, "decide_by": gf.Segments(cuts, column=columns[0], monotone=monotone)}
 
 
 def answer(result: gf.Result, text: str, output: str | None, console: Console) -> None:

@@ -13,8 +13,8 @@ from helpers.commands import COLUMNS
 import gstar_fast as gf
 from gstar_fast import datasets
 from gstar_fast.__main__ import main
+from gstar_fast._cli.tables import csv_file as by_hand
 from gstar_fast._cli.tables import inputs
-from gstar_fast._cli.tables import plain as by_hand
 
 
 @pytest.fixture

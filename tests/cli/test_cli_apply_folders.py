@@ -129,7 +129,7 @@ def test_an_interrupted_run_goes_on_and_decides_each_table_once(decided, monkeyp
 SLOW = """
 import sys, time
 from gstar_fast._cli.commands import apply
-from gstar_fast._cli.tables import plain
+from gstar_fast._cli.tables import csv_file
 from gstar_fast.__main__ import main
 decide = apply.Deciding.decide
 def slow(self, source, block, *rest):
@@ -137,7 +137,7 @@ def slow(self, source, block, *rest):
     time.sleep(0.05)
     return decide(self, source, block, *rest)
 apply.Deciding.decide = slow
-plain.TEXT_ROWS = 20
+csv_file.TEXT_ROWS = 20
 sys.exit(main(sys.argv[1:]))
 """
 

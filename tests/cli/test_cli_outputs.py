@@ -18,7 +18,7 @@ from helpers.commands import ENVIRONMENT
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 from gstar_fast._cli import count
-from gstar_fast._cli.tables import inputs, plain
+from gstar_fast._cli.tables import csv_file, inputs
 
 COLUMNS = ["--score", "p", "--label", "y", "--group", "g"]
 
@@ -74,7 +74,7 @@ def table_of(n):
 @pytest.fixture
 def two(here, signals, monkeypatch):
     """Two tables that come in many blocks."""
-    monkeypatch.setattr(plain, "TEXT_ROWS", 500)
+    monkeypatch.setattr(csv_file, "TEXT_ROWS", 500)
     if inputs.has_pyarrow():
         monkeypatch.setattr("gstar_fast._cli.tables.arrow.BLOCK_ROWS", 500)
     Path("one.csv").write_text(table_of(1000))

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from gstar_fast._cli.errors import CliError  # noqa: E402
 from gstar_fast._cli.tables import arrow  # noqa: E402
-from gstar_fast._cli.tables.types import CommonTypes  # noqa: E402
+from gstar_fast._cli.tables.write import CommonTypes  # noqa: E402
 
 ODD = 2**53 + 1  # the first whole number that float64 cannot hold
 

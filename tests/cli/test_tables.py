@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 from gstar_fast._cli.tables import arrow as by_pyarrow
+from gstar_fast._cli.tables import csv_file as by_hand
 from gstar_fast._cli.tables import inputs
-from gstar_fast._cli.tables import plain as by_hand
 from gstar_fast._cli.tables.open import blocks_of
 from gstar_fast._cli.tables.reader import Wanted
 
@@ -139,7 +139,7 @@ def test_rows_are_skipped_exactly(here, table, name, skip, monkeypatch):
     if alone:
         monkeypatch.setattr(inputs, "has_pyarrow", lambda: False)
     write(table, name)
-    [source] = inputs.find_inputs([name], None, None, inputs.Skipped())
+    [source] = inputs.find_inputs([name], None, None, {})
     columns = [block.columns["p"] for block in blocks_of(source, Wanted(lambda _: ["p"], {"p": "number"}), skip)]
     numbers = [float(value) for column in columns for value in (column if alone else column.tolist())]
     assert numbers == table["p"].to_pylist()[skip:]

@@ -9,8 +9,8 @@ from helpers.table_files import COLUMNS, count, said, typed, write
 
 import gstar_fast as gf
 from gstar_fast._cli.tables import arrow as by_pyarrow
+from gstar_fast._cli.tables import csv_file as by_hand
 from gstar_fast._cli.tables import inputs
-from gstar_fast._cli.tables import plain as by_hand
 
 pa = pytest.importorskip("pyarrow")
 

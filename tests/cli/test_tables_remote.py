@@ -129,12 +129,10 @@ def test_outputs_are_local_files(here, store, capsys):
 
 def test_without_fsspec_it_says_what_to_install(here, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
-    places._fsspec.cache_clear()
     words = ["sketch", "s3://bucket/t.csv", "-o", "s.gstar", *COLUMNS]
     assert "reading s3:// needs fsspec, which is not installed; run: pip install 'gstar-fast[cli]'" in said(
         capsys, *words
     )
-    places._fsspec.cache_clear()
 
 
 def test_errors_of_a_store_are_told_in_one_line_without_passwords(here, store, monkeypatch, capsys):

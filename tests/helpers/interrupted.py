@@ -17,10 +17,10 @@ ROWS = 2_000
 SLOW = """
 import sys, time
 from gstar_fast._cli import count
-from gstar_fast._cli.tables import plain
+from gstar_fast._cli.tables import csv_file
 from gstar_fast.__main__ import main
 from gstar_fast._cli.errors import CliError
-plain.TEXT_ROWS = 100
+csv_file.TEXT_ROWS = 100
 add = count.Tally.add
 def slow(self, *block):
     add(self, *block)

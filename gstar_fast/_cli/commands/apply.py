@@ -9,9 +9,9 @@ import itertools
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,8 @@ from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, miss
 from gstar_fast._cli.tables.inputs import Input, format_of_output
 from gstar_fast._cli.tables.open import blocks_of, checked_columns
 from gstar_fast._cli.tables.places import canonical
-from gstar_fast._cli.tables.reader import Block, Column, Columns, Kinds, Wanted
-from gstar_fast._cli.tables.types import CommonTypes
-from gstar_fast._cli.tables.write import Tap, Writer, writer_for
+from gstar_fast._cli.tables.reader import Block, Column, Kinds, Wanted
+from gstar_fast._cli.tables.write import CommonTypes, Tap, writer_for
 from gstar_fast._cli.thresholds import parts_of, split_names
 from gstar_fast._cli.wording import Table
 from gstar_fast._input.columns import group_columns, grouped
@@ -56,7 +55,7 @@ def apply(given: argparse.Namespace, console: Console) -> None:
     kind, compression = format_of_output(given.output, given.to)
     inputs, passed = tables_of(given, console)
     check_output(given.output, [*(one.path for one in inputs), given.thresholds])
-    with _Run(deciding, given, console, inputs) as run:
+    with _run(deciding, given, console, inputs) as run:
         run.write(inputs, given.output, kind, compression)
     if given.output != "-":
         console.answer({**run.facts, "passed_over": passed}, f"{given.output}: {run}")
@@ -66,7 +65,7 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
     """Decide table by table; decided tables stay if a later one fails."""
     inputs, passed = tables_of(given, console)
     tasks = partitions.tasks(given.inputs, inputs, given.output, given.to)
-    record = partitions.begin(given.output, _asked(given), resume=given.resume)
+    record = partitions.Decided(given.output, _asked(given), resume=given.resume)
     left = [task for task in tasks if not record.is_done(task)]
     before = len(tasks) - len(left)
     if gone := record.gone(tasks):
@@ -75,21 +74,21 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
         console.note(f"continuing after {counted(before, 'table')}")
     done = 0
     try:
-        with _Run(deciding, given, console, [task.source for task in left], folders=False) as run:
+        with _run(deciding, given, console, [task.source for task in left]) as run:
+            run.folders = False
             for task in left:
                 task.output.parent.mkdir(parents=True, exist_ok=True)
                 source = task.source.identity()  # before it is read, so that a later change is seen
                 rows = run.write([task.source], str(task.output), task.format, task.compression, done)
                 record.add(task, source, rows)
                 done += 1
-    except Interrupted as end:
-        kept = f"stopped; {before + done} of {counted(len(tasks), 'table')} are decided and kept in {given.output}"
-        raise Interrupted(f"{kept}\nto continue: {command(given)}", end.code - 128) from None
-    except Exception:
+    except Exception as error:
+        so_far = f"{before + done} of {counted(len(tasks), 'table')} are decided"
+        if isinstance(error, Interrupted):
+            kept = f"stopped; {so_far} and kept in {given.output}\nto continue: {command(given)}"
+            raise Interrupted(kept, error.code - 128) from None
         if before + done:
-            console.note(
-                f"{before + done} of {counted(len(tasks), 'table')} are decided; --resume continues after them"
-            )
+            console.note(f"{so_far}; --resume continues after them")
         raise
     finally:
         record.save()
@@ -127,94 +126,71 @@ def _decider(given: argparse.Namespace) -> gf.Decider:
             ) from None
 
 
-def _no_column(thresholds: str, what: str) -> CliError:
-    return CliError(f"{thresholds} does not name one {what} column; give --{what}", USAGE)
-
-
 class Deciding:
     """Decisions of a block, with messages in terms of the file."""
 
     def __init__(self, decider: gf.Decider, given: argparse.Namespace) -> None:
         self._decider = decider
         self._by_number = decider.cuts is not None  # the group column has numbers that stand for groups
-        several = all(isinstance(name, tuple) for name in decider.groups)
-        self.score = given.score if given.score is not None else decider.score_column
-        named = decider.group_column
-        self.group: list[str] = given.group or ([] if named is None else split_names(named, several))
         self.key: str | None = given.key
         self.replace: bool = given.replace
         self._missing = checked_passing("skip", given.missing)
-        if self.score is None:
-            raise _no_column(given.thresholds, "score")
+        score = decider.score_column if given.score is None else given.score
+        if score is None:
+            raise CliError(f"{given.thresholds} does not name one score column; give --score", USAGE)
+        self.score: str = score
+        self.group: list[str] = given.group or []
+        if not self.group and decider.group_column is not None:
+            self.group = split_names(decider.group_column, all(isinstance(name, tuple) for name in decider.groups))
         if decider.unified:
             self.group = []
+        elif not self.group and self._by_number:
+            why = "has cut points of a number, such as P(group | x); give --group, the column of that number"
+            raise CliError(f"{given.thresholds} {why}", USAGE)
         elif not self.group:
-            if decider.cuts is not None:
-                raise CliError(
-                    f"{given.thresholds} has cut points of a number, such as P(group | x); give --group, the column of "
-                    "that number",
-                    USAGE,
-                )
-            raise _no_column(given.thresholds, "group")
+            raise CliError(f"{given.thresholds} does not name one group column; give --group", USAGE)
         if decider.randomized and self.key is None:
             raise CliError("These thresholds are randomised. Pass --key with an ID column.", USAGE)
         parts = parts_of(decider.groups)
-        width = len(parts)
-        if self.group and len(self.group) != width:
+        if self.group and len(self.group) != len(parts):
             raise CliError(
-                f"groups in {given.thresholds} are made of {counted(width, 'column')}, and --group names "
+                f"groups in {given.thresholds} are made of {counted(len(parts), 'column')}, and --group names "
                 f"{len(self.group)}",
                 USAGE,
             )
         self._name_of: list[Callable[[str], Name]] = [known_names(part) for part in parts]
-        self._missing_group = self._checked_missing_group(given.missing_group)
-
-    def _checked_missing_group(self, text: str | None) -> Name:
-        """The name for rows without a group, or "raise"."""
-        if text == "skip":
+        if given.missing_group == "skip":
             raise CliError("apply decides every row, so --missing-group must be the name of a group, not skip", USAGE)
-        if text is not None and (self._by_number or not self.group):
+        if given.missing_group is not None and (self._by_number or not self.group):
             raise CliError("these thresholds do not use a group; leave out --missing-group", USAGE)
-        return missing_group(text, len(self.group), self._name_of[0])
+        self._missing_group = missing_group(given.missing_group, len(self.group), self._name_of[0])
 
     @property
     def kinds(self) -> Kinds:
         """How the columns of a CSV file are read: a group or key 007 must not become 7."""
-        texts = [*([] if self._by_number else self.group), *([] if self.key is None else [self.key])]
-        numbers = [str(self.score), *(self.group if self._by_number else [])]
-        return {**dict.fromkeys(texts, "text"), **dict.fromkeys(numbers, "number")}
-
-    @property
-    def options(self) -> dict[str, str | None]:
-        return {"--score": self.score, **{f"--group {name}": name for name in self.group}, "--key": self.key}
+        groups: Kinds = dict.fromkeys(self.group, "number" if self._by_number else "text")
+        keys: Kinds = {} if self.key is None else {self.key: "text"}
+        return {**groups, **keys, self.score: "number"}
 
     def columns_of(self, source: Input, names: list[str]) -> list[str]:
         """All columns of a table; raises if it lacks one that decides, or has decisions that may not be replaced."""
-        checked_columns(source, names, self.options)
+        options = {"--score": self.score, **{f"--group {name}": name for name in self.group}, "--key": self.key}
+        checked_columns(source, names, options)
         if DECISION in names and not self.replace:
             raise CliError(f"{source.name} has a column {DECISION!r} already; --replace writes over it")
         return checked_columns(source, names, {name: name for name in names})  # each once: all are kept
 
     def decide(self, source: Input, block: Block, first_row: int) -> NDArray[np.uint8]:
-        assert self.score is not None
+        """Decisions of the rows of a block, 0 or 1."""
         scores = numbers_of(block.columns[self.score], source.column(self.score), first_row)
         if self._missing.values:
             scores = np.asarray(scores, np.float64)
             scores = np.where(np.isin(scores, self._missing.values), np.nan, scores)
-        groups = self._numbers(source, block, first_row) or [
-            groups_of(
-                block.columns[name],
-                source.column(name),
-                known if block.is_text(name) else None,
-                first_row,
-                nulls=self._missing_group != RAISE,
-            )
-            for name, known in zip(self.group, self._name_of, strict=False)
-        ]
-        one: Column = groups if len(groups) > 1 else groups[0] if groups else None
         keys = None
         if self.key is not None:
             keys = keys_of(block.columns[self.key], source.column(self.key), first_row)
+        groups = self._groups(source, block, first_row)
+        one: Column = groups if len(groups) > 1 else groups[0] if groups else None
         try:
             if self._missing_group != RAISE:
                 one = _with_names(one, self._missing_group)
@@ -225,16 +201,21 @@ class Deciding:
             raise CliError(f"{source.name}: {worded(error, face)}") from error
         return decisions.view(np.uint8)
 
-    def _numbers(self, source: Input, block: Block, first_row: int) -> list[Column]:
-        """The column of numbers that stand for groups, where thresholds have cut points.
+    def _groups(self, source: Input, block: Block, first_row: int) -> list[Column]:
+        """The columns of groups, or the one column of numbers that stand for them.
 
         In text, 1 is a number like 0.5; a typed column of whole numbers is rejected, as everywhere.
         """
-        if not self._by_number:
-            return []
-        name = self.group[0]
-        numbers = numbers_of(block.columns[name], source.column(name), first_row)
-        return [np.asarray(numbers, np.float64) if block.is_text(name) else numbers]
+        found = []
+        for name, known in zip(self.group, self._name_of, strict=False):
+            column, where, is_text = block.columns[name], source.column(name), block.is_text(name)
+            if self._by_number:
+                numbers = numbers_of(column, where, first_row)
+                found.append(np.asarray(numbers, np.float64) if is_text else numbers)
+            else:
+                nulls = self._missing_group != RAISE
+                found.append(groups_of(column, where, known if is_text else None, first_row, nulls=nulls))
+        return found
 
 
 def _with_names(groups: Column, missing: Name) -> Column:
@@ -247,80 +228,64 @@ def _with_names(groups: Column, missing: Name) -> Column:
     return table[codes]
 
 
+@contextlib.contextmanager
+def _run(deciding: Deciding, given: argparse.Namespace, console: Console, inputs: list[Input]) -> Iterator[_Run]:
+    with Stop() as stop, contextlib.closing(Progress(shown=given.progress, quiet=console.quiet)) as progress:
+        yield _Run(deciding, given, stop, progress, Distance(inputs))
+
+
+@dataclass
 class _Run:
-    """Decides tables one after the other, and counts the rows; columns of `folders` are written, unless it is False."""
+    """Decides tables one after the other, and counts the rows."""
 
-    def __init__(
-        self,
-        deciding: Deciding,
-        given: argparse.Namespace,
-        console: Console,
-        inputs: list[Input],
-        *,
-        folders: bool = True,
-    ) -> None:
-        self._deciding, self._given, self._folders = deciding, given, folders
-        self._progress = Progress(shown=given.progress, quiet=console.quiet)
-        self._distance = Distance(inputs)
-        self._stop = Stop()
-        self._rows = self._accepted = 0
-
-    def __enter__(self) -> Self:
-        self._stop.__enter__()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.__exit__()
-        self._progress.close()
+    deciding: Deciding
+    given: argparse.Namespace
+    stop: Stop
+    progress: Progress
+    distance: Distance
+    folders: bool = True  # whether columns that folders give are written
+    rows: int = 0
+    accepted: int = 0
 
     def __str__(self) -> str:
-        share = f", {self._accepted / self._rows:.2%} of them accepted" if self._rows else ""
-        return f"{counted(self._rows, 'row')} decided{share}, in {span(self._progress.seconds)}"
+        share = f", {self.accepted / self.rows:.2%} of them accepted" if self.rows else ""
+        return f"{counted(self.rows, 'row')} decided{share}, in {span(self.progress.seconds)}"
 
     @property
     def facts(self) -> dict[str, object]:
         """The run for JSON."""
-        counts = {"rows": self._rows, "accepted": self._accepted}
-        return {"output": self._given.output, **counts, "seconds": self._progress.seconds}
+        counts = {"rows": self.rows, "accepted": self.accepted}
+        return {"output": self.given.output, **counts, "seconds": self.progress.seconds}
 
     def write(self, inputs: list[Input], output: str, kind: str, compression: str | None, first: int = 0) -> int:
-        """Write a complete table, or none; returns its rows."""
+        """Write a complete table, or none, and return its rows; `first` is the place of the first input in the run."""
+        rows_of = [0] * len(inputs)
         with contextlib.ExitStack() as stack:
             tap = Tap(sys.stdout.buffer if output == "-" else stack.enter_context(open_atomically(output)))
-            writer = writer_for(kind, compression, tap, delimiter=self._given.delimiter if kind == "csv" else None)
+            writer = writer_for(kind, compression, tap, delimiter=self.given.delimiter if kind == "csv" else None)
             try:
-                rows = self._copy(inputs, writer, kind, first)
-                if self._stop.signal is not None:
-                    raise Interrupted("stopped; nothing was written", self._stop.signal)
+                with read_ahead(_blocks(inputs, self.deciding, kind), self.stop) as ahead:
+                    for i, block in ahead:
+                        decisions = np.zeros(0, np.uint8)
+                        if block.rows:
+                            decisions = self.deciding.decide(inputs[i], block, rows_of[i])
+                        gone = {DECISION} if self.folders else {DECISION, *block.folders}
+                        kept = {name: column for name, column in block.columns.items() if name not in gone}
+                        with _naming(inputs[i]):
+                            writer.write({**kept, DECISION: decisions}, block.rows)
+                        rows_of[i] += block.rows
+                        self.rows += block.rows
+                        self.accepted += int(decisions.sum())
+                        self.progress.update(self.rows, self.distance.share(first + i, block.done))
+                if self.stop.signal is not None:
+                    raise Interrupted("stopped; nothing was written", self.stop.signal)
             except BaseException:
                 tap.shut = True
                 writer.close()
                 raise
             writer.close()
             tap.flush()
-        return rows
-
-    def _copy(self, inputs: list[Input], writer: Writer, kind: str, first: int) -> int:
-        """Every block of every input, decided, to the writer; `first` is the place of the first input in the run."""
-        rows_of = [0] * len(inputs)
-        with read_ahead(_blocks(inputs, self._deciding, kind), self._stop) as ahead:
-            for i, block in ahead:
-                none = np.zeros(0, np.uint8)
-                decisions = self._deciding.decide(inputs[i], block, rows_of[i]) if block.rows else none
-                gone = () if self._folders else block.folders
-                kept = {name: column for name, column in _kept(block.columns).items() if name not in gone}
-                with _naming(inputs[i]):
-                    writer.write({**kept, DECISION: decisions}, block.rows)
-                rows_of[i] += block.rows
-                self._rows += block.rows
-                self._accepted += int(decisions.sum())
-                self._progress.update(self._rows, self._distance.share(first + i, block.done))
         return sum(rows_of)
-
-
-def _kept(columns: Columns) -> dict[str, Column]:
-    """All columns but older decisions."""
-    return {name: column for name, column in columns.items() if name != DECISION}
 
 
 @contextlib.contextmanager
@@ -345,7 +310,7 @@ def _blocks(inputs: list[Input], deciding: Deciding, kind: str) -> Generator[tup
         blocks = table(source)
         first = next(blocks)
         with _naming(source):
-            common.add(source.name, _kept(first.columns))
+            common.add(source.name, {name: one for name, one in first.columns.items() if name != DECISION})
         if source.path is None:
             begun[i] = itertools.chain([first], blocks)
     for i, source in enumerate(inputs):

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import argparse
 import html
-from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 import gstar_fast as gf
 from gstar_fast._audit.audit import audit_counted
 from gstar_fast._audit.words import NEW_ROWS
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.text import distinct, printable_name
-from gstar_fast._cli.count import Columns, Tally
+from gstar_fast._cli.count import Columns
 from gstar_fast._cli.errors import USAGE, CliError
 from gstar_fast._cli.output import Console, json_bytes
 from gstar_fast._cli.read import count_tables, refuse_options, sketch_of
 from gstar_fast._cli.save import check_output, ending, note_written
-from gstar_fast._cli.tables.columns import Labels
 from gstar_fast._cli.tables.inputs import is_sketch
-from gstar_fast._cli.tables.reader import Column, Kinds
 from gstar_fast._cli.tables.write import table_bytes
 from gstar_fast._cli.thresholds import load_thresholds, take_columns
 
@@ -30,7 +25,7 @@ def audit(given: argparse.Namespace, console: Console) -> None:
     """Print, and save, every rate and gap with its interval."""
     if (given.thresholds is None) == (given.decision is None):
         raise CliError("give either --thresholds FILE or --decision COL, to say what is audited", USAGE)
-    write = None if given.output is None else ending(given.output, {".json": _json, ".csv": _csv, ".html": _page})
+    write = None if given.output is None else ending(given.output, _WRITERS)
     check_output(given.output, [*given.inputs, given.thresholds])
     if given.accepted is not None and given.decision is None:
         raise CliError("--accepted names a decision, and there is no --decision", USAGE)
@@ -49,48 +44,8 @@ def audit(given: argparse.Namespace, console: Console) -> None:
         found = gf.audit(thresholds, sketch_of(given, console), **settings)
     if write is not None:
         write_atomically(given.output, write(found))
-    console.answer(found.to_dict(), lambda: str(found))
+    console.answer(found.to_dict(), str(found))
     note_written(console, given.output)
-
-
-@dataclass(frozen=True)
-class _DecisionColumns(Columns):
-    """Decisions in the place of scores."""
-
-    accepted: str | None = None
-
-    @property
-    def options(self) -> dict[str, str | None]:
-        return {"--decision": self.score, **{k: v for k, v in super().options.items() if k != "--score"}}
-
-
-class _DecisionTally(Tally):
-    """Counts decisions as if they were scores, 0 and 1."""
-
-    columns: _DecisionColumns
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._decisions = Labels(self.columns.accepted, "decision")
-        self._some_accepted = False
-
-    @property
-    def kinds(self) -> Kinds:
-        return {**super().kinds, self.columns.score: "text"}
-
-    def scores_of(self, column: Column, where: str, first_row: int) -> Column:
-        decisions = self._decisions.of(column, where, first_row)
-        if isinstance(decisions, np.ma.MaskedArray):
-            missing = int(np.ma.getmaskarray(decisions).sum())
-            raise CliError(f"{where} has no decision in {missing:,} rows; every row needs one, 0 or 1")
-        scores = np.asarray(decisions).astype(np.float32)
-        self._some_accepted |= bool(scores.any())
-        return scores
-
-    def check_positive(self) -> None:
-        super().check_positive()
-        if self.columns.accepted is not None and self.sketch.n_rows and not self._some_accepted:
-            raise self._decisions.never_came("--accepted")
 
 
 def _decisions(given: argparse.Namespace, console: Console) -> gf.Sketch:
@@ -104,17 +59,12 @@ def _decisions(given: argparse.Namespace, console: Console) -> gf.Sketch:
         raise CliError("tables need --group and --label (or --no-label); see: gstar-fast audit --help", USAGE)
     if given.positive is not None and given.label is None:
         raise CliError("--positive names a label; the decision that accepts is named with --accepted", USAGE)
-    columns = _DecisionColumns(
-        *(given.decision, given.label, tuple(given.group), given.weight, given.repeats, given.positive, given.accepted)
-    )
-    sketch = count_tables(given, columns, gf.Sketch(bins=16, range=(0, 2)), console, kind=_DecisionTally)
+    named = (given.decision, given.label, tuple(given.group), given.weight, given.repeats, given.positive)
+    columns = Columns(*named, decisions=True, accepted=given.accepted)
+    sketch = count_tables(given, columns, gf.Sketch(bins=16, range=(0, 2)), console)
     if not sketch.n_rows:
         raise CliError("there are no rows to audit")
     return sketch
-
-
-def _json(found: gf.results.Audit) -> bytes:
-    return json_bytes(found.to_dict())
 
 
 def _csv(found: gf.results.Audit) -> bytes:
@@ -153,3 +103,6 @@ def _page(found: gf.results.Audit) -> bytes:
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
         f"</head><body><h1>{title}</h1>\n{found.to_html()}\n</body></html>\n"
     ).encode()
+
+
+_WRITERS = {".json": lambda found: json_bytes(found.to_dict()), ".csv": _csv, ".html": _page}

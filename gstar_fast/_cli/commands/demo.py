@@ -28,31 +28,44 @@ def demo(given: argparse.Namespace, console: Console) -> int:
     kind = "parquet" if inputs.has_pyarrow() else "csv"
     files = {name: str(folder / name) for name in ("scores.gstar", "thresholds.json", "report.html", f"decided.{kind}")}
     parts = [f"part-{i}.{kind}" for i in range(PARTS)]
-    _refuse_foreign(folder, {*files, "scores", f"new.{kind}"})
+    if folder.exists() and not folder.is_dir():
+        raise CliError(f"{folder} is a file; name another folder with --folder")
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.name not in {*files, "scores", f"new.{kind}"}:
+            raise CliError(f"{folder} has other files in it ({path.name}); name another folder with --folder")
     (folder / "scores").mkdir(parents=True, exist_ok=True)
     tables = paper_synthetic_batches(given.rows, batch=-(-given.rows // PARTS), seed=0)
     for part, table in zip(parts, tables, strict=False):
         _write(folder / "scores" / part, table)
-    _write(folder / f"new.{kind}", next(iter(paper_synthetic_batches(given.rows // PARTS, batch=given.rows, seed=1))))
-    columns = ["--score", "score", "--label", "label", "--group", "group"]
+    new = str(folder / f"new.{kind}")
+    _write(Path(new), next(iter(paper_synthetic_batches(given.rows // PARTS, batch=given.rows, seed=1))))
+    columns = ["--label", "label", "--group", "group"]
     sketch, thresholds, page, decided = files.values()
-    steps = [
-        ("Count the tables of a folder, once:", ["sketch", str(folder / "scores"), "-o", sketch, *columns]),
-        (
-            "Find thresholds with tpr and fpr gaps of at most 0.02:",
-            ["solve", sketch, "--limit", "equalized_odds=0.02", "-o", thresholds, "--report", page],
-        ),
-        (
-            "Decide new rows by them:",
-            ["apply", str(folder / f"new.{kind}"), "--thresholds", thresholds, "-o", decided],
-        ),
-        (
-            "See what these decisions do to each group:",
-            ["audit", decided, "--decision", "decision", "--label", "label", "--group", "group"],
-        ),
-    ]
+    limit = ["--limit", "equalized_odds=0.02"]
+    steps = {
+        "Count the tables of a folder, once:": [
+            "sketch",
+            str(folder / "scores"),
+            "-o",
+            sketch,
+            "--score",
+            "score",
+            *columns,
+        ],
+        "Find thresholds with tpr and fpr gaps of at most 0.02:": [
+            "solve",
+            sketch,
+            *limit,
+            "-o",
+            thresholds,
+            "--report",
+            page,
+        ],
+        "Decide new rows by them:": ["apply", new, "--thresholds", thresholds, "-o", decided],
+        "See what these decisions do to each group:": ["audit", decided, "--decision", "decision", *columns],
+    }
     quiet = ["--quiet"] * (console.quiet or console.json)
-    for text, words in steps:
+    for text, words in steps.items():
         if not quiet:
             print(f"{text}\n$ gstar-fast {shlex.join(words)}")
             sys.stdout.flush()
@@ -63,14 +76,6 @@ def demo(given: argparse.Namespace, console: Console) -> int:
             print()
     console.answer({"folder": str(folder), **files}, f"The report to read: {page}")
     return DONE
-
-
-def _refuse_foreign(folder: Path, ours: set[str]) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise CliError(f"{folder} is a file; name another folder with --folder")
-    foreign = [path.name for path in folder.iterdir() if path.name not in ours] if folder.exists() else []
-    if foreign:
-        raise CliError(f"{folder} has other files in it ({foreign[0]}); name another folder with --folder")
 
 
 def _write(path: Path, table: ScoreTable) -> None:

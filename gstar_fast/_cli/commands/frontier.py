@@ -8,9 +8,10 @@ from functools import partial
 
 import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
+from gstar_fast._base.json import encode_name
 from gstar_fast._base.text import aligned, distinct, printable_name, short_number
 from gstar_fast._cli.errors import USAGE, CliError
-from gstar_fast._cli.output import Console, group_name, json_bytes
+from gstar_fast._cli.output import Console, json_bytes
 from gstar_fast._cli.read import sketch_of
 from gstar_fast._cli.save import check_outputs, ending, note_written
 from gstar_fast._cli.tables.write import table_bytes
@@ -25,26 +26,23 @@ def frontier(given: argparse.Namespace, console: Console) -> None:
     if given.thresholds is not None and not any(at):
         raise CliError("--thresholds saves one point; say which: --at-gap X or --at-error X", USAGE)
     write = None if given.output is None else ending(given.output, _WRITERS)
-    cut = [] if given.segments is None else [given.segments]
-    check_outputs({"-o": given.output, "--thresholds": given.thresholds}, [*given.inputs, *cut])
+    check_outputs({"-o": given.output, "--thresholds": given.thresholds}, [*given.inputs, given.segments])
     segments = None if given.segments is None else gf.Segments.load(given.segments)
     sketch = sketch_of(given, console)
     found = gf.frontier(sketch, given.criterion, **asked(given, sketch, segments))
-    point = found.at(gap=given.at_gap, error=given.at_error, sketch=sketch) if any(at) else None
-    point = None if point is None else with_columns(point, sketch, given, console)
+    point = None
+    if any(at):
+        point = found.at(gap=given.at_gap, error=given.at_error, sketch=sketch)
+        point = with_columns(point, sketch, given, console)
     if write is not None:
         write_atomically(given.output, write(found))
-    if point is not None and given.thresholds not in (None, "-"):
-        point.save(given.thresholds)
-    if point is not None:
-        answer(point, point.to_json(), given.thresholds, console)
-    else:
+    if point is None:
         console.answer(_points(found), lambda: _text(found))
+    else:
+        if given.thresholds not in (None, "-"):
+            point.save(given.thresholds)
+        answer(point, point.to_json(), given.thresholds, console)
     note_written(console, given.output, given.thresholds)
-
-
-def _header(found: gf.results.Frontier) -> list[str]:
-    return ["gap", found.measure, *(f"threshold_{name}" for name in distinct(found.groups))]
 
 
 def _points(found: gf.results.Frontier) -> dict[str, object]:
@@ -52,7 +50,7 @@ def _points(found: gf.results.Frontier) -> dict[str, object]:
         "criterion": found.criterion,
         "randomized": found.randomized,
         "proven_to": found.proven_to,
-        "groups": [group_name(name) for name in found.groups],
+        "groups": [encode_name(name) for name in found.groups],
         "gap": found.gaps,
         found.measure: found.costs,
         "thresholds": found.thresholds,
@@ -71,18 +69,15 @@ def _text(found: gf.results.Frontier, most: int = 12) -> str:
     return "\n".join(lines)
 
 
-def _json(found: gf.results.Frontier) -> bytes:
-    return json_bytes(_points(found))
-
-
 def _table(kind: str, found: gf.results.Frontier) -> bytes:
     """One row for each point."""
-    columns = [found.gaps, found.costs, *found.thresholds.T]
-    return table_bytes(kind, dict(zip(_header(found), columns, strict=True)), len(found))
+    names = distinct(found.groups)
+    thresholds = {f"threshold_{name}": column for name, column in zip(names, found.thresholds.T, strict=True)}
+    return table_bytes(kind, {"gap": found.gaps, found.measure: found.costs, **thresholds}, len(found))
 
 
 _WRITERS: dict[str, Callable[[gf.results.Frontier], bytes]] = {
     ".csv": partial(_table, "csv"),
-    ".json": _json,
+    ".json": lambda found: json_bytes(_points(found)),
     ".parquet": partial(_table, "parquet"),
 }

@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import platform
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import gstar_fast as gf
@@ -20,18 +21,12 @@ def info(_: argparse.Namespace, console: Console) -> None:
         gf.config.show_config()
     about = dict(line.split(maxsplit=1) for line in shown.getvalue().splitlines())
     about["gstar_fast"] = gf.__version__
-    about["pyarrow"] = _version_of_pyarrow()
+    try:
+        about["pyarrow"] = version("pyarrow")
+    except PackageNotFoundError:
+        about["pyarrow"] = "not installed: CSV only"
     about["processor"] = f"{_processor()}, {os.cpu_count()} cores"
     console.answer(about, lambda: "\n".join(f"{key:<10} {value}" for key, value in about.items()))
-
-
-def _version_of_pyarrow() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("pyarrow")
-    except PackageNotFoundError:
-        return "not installed: CSV only"
 
 
 def _processor() -> str:

@@ -7,7 +7,7 @@ import argparse
 from gstar_fast._base.text import counted
 from gstar_fast._cli.commands.show import facts
 from gstar_fast._cli.output import Console
-from gstar_fast._cli.read import merged, note_alike
+from gstar_fast._cli.read import merged, note_alike, note_skipped
 from gstar_fast._cli.save import check_output, write_bytes
 from gstar_fast._cli.tables.inputs import Skipped, find_sketches
 
@@ -15,10 +15,9 @@ from gstar_fast._cli.tables.inputs import Skipped, find_sketches
 def merge(given: argparse.Namespace, console: Console) -> None:
     """Add sketches up."""
     check_output(given.output)
-    skipped = Skipped()
+    skipped: Skipped = {}
     paths = find_sketches(given.inputs, given.output, skipped)
-    for text in skipped.notes():
-        console.note(text)
+    passed = note_skipped(skipped, console)
     total = merged(paths, unfinished=console)
     note_alike(total, console)
     if given.output == "-":
@@ -26,6 +25,6 @@ def merge(given: argparse.Namespace, console: Console) -> None:
         return
     total.save(given.output)
     console.answer(
-        {"output": given.output, "files": len(paths), "passed_over": skipped.names, **facts(total)},
+        {"output": given.output, "files": len(paths), "passed_over": passed, **facts(total)},
         lambda: f"{given.output}: {counted(len(paths), 'sketch', 'sketches')} merged\n{total}",
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 import gstar_fast as gf
+from gstar_fast._base.json import encode_name
 from gstar_fast._base.text import aligned, distinct, printable_name, row_count
-from gstar_fast._cli.output import Console, group_name
+from gstar_fast._cli.output import Console
 from gstar_fast._cli.read import load_sketch, note_alike
 from gstar_fast._sketch.columns import Mixed, in_words, warn_of_labels
 
@@ -41,7 +42,7 @@ def facts(sketch: gf.Sketch) -> dict[str, object]:
         "window": [float(edges[0]), float(edges[-1])],
         "resolution": sketch.resolution,
         "groups": [
-            {"name": group_name(name), "label_0": zero, "label_1": one, "unlabelled": free}
+            {"name": encode_name(name), "label_0": zero, "label_1": one, "unlabelled": free}
             for name, (zero, one, free) in zip(sketch.groups, _cells(sketch), strict=True)
         ],
         "digest": sketch.digest(),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shlex
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import gstar_fast as gf
@@ -20,24 +22,13 @@ from gstar_fast._cli.resume import Entry, Record, is_same
 from gstar_fast._cli.save import check_output, write_bytes
 from gstar_fast._cli.tables.columns import label_name
 from gstar_fast._cli.tables.inputs import Input
-from gstar_fast._cli.tables.places import Identity, forget
+from gstar_fast._cli.tables.places import forget
 from gstar_fast._cli.wording import Table
 from gstar_fast.errors import InputError
 
 # options that the counts depend on, besides those that are compared as they were understood
-ASKED = (
-    "score",
-    "label",
-    "group",
-    "weight",
-    "repeats",
-    "positive",
-    "delimiter",
-    "range",
-    "nan",
-    "format",
-    "missing_group",
-)
+COLUMNS = ("score", "label", "group", "weight", "repeats", "positive")
+ASKED = (*COLUMNS, "delimiter", "range", "nan", "format", "missing_group")
 
 
 def sketch(given: argparse.Namespace, console: Console) -> None:
@@ -63,10 +54,11 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
         "append": None if base is None else base.digest(),
     }
     entries = entries_of(inputs)  # before they are read: a change while that goes on must show
-    new = _begin(given, asked, inputs, entries, new, console)
+    partial = Path(given.output + resume.ENDING)
+    if given.output != "-" and partial.exists():
+        new = _continued(given, asked, inputs, entries, new, console)
     tally = Tally(columns, new)
     progress = Progress(shown=given.progress, quiet=console.quiet)
-    partial = resume.place_of(given.output)
 
     def save() -> None:
         Record(asked, [file for file in entries if file["rows"] or file["whole"]], new).save(partial)
@@ -80,39 +72,36 @@ def sketch(given: argparse.Namespace, console: Console) -> None:
         tally.check_positive()
         forget(one.path for one in inputs if one.path is not None)
         for one, before in zip(inputs, entries, strict=True):
-            if _changed(one, before):
-                console.note(f"note: {one.name} has changed while it was counted; count it again")
-        total = _total(given, console, base, new)
-        partial.unlink(missing_ok=True)
-    _answer(given, console, total, base, (sum(file["rows"] for file in entries), len(inputs), passed), progress.seconds)
+            with contextlib.suppress(FileNotFoundError):  # a file that is gone was read to its end
+                if not is_same(before, one.identity()):
+                    console.note(f"note: {one.name} has changed while it was counted; count it again")
+        rows = sum(file["rows"] for file in entries)
+        _finish(given, console, base, new, rows, progress.seconds, len(inputs), passed, partial)
 
 
-def _total(given: argparse.Namespace, console: Console, base: gf.Sketch | None, new: gf.Sketch) -> gf.Sketch:
-    """The sketch, added to what was there before, and written."""
+def _finish(
+    given: argparse.Namespace,
+    console: Console,
+    base: gf.Sketch | None,
+    new: gf.Sketch,
+    rows: int,
+    seconds: float,
+    files: int = 1,
+    passed: Sequence[str] = (),
+    partial: Path | None = None,
+) -> None:
+    """Add the sketch to what was there before, write it, and print what was counted."""
     total = new if base is None else base + new
     note_alike(total, console)
     if given.output == "-":
         write_bytes(total.to_bytes())
-    else:
-        total.save(given.output)
-    return total
-
-
-def _answer(
-    given: argparse.Namespace,
-    console: Console,
-    total: gf.Sketch,
-    base: gf.Sketch | None,
-    read: tuple[int, int, list[str]],  # rows, tables, and files that were passed over
-    seconds: float,
-) -> None:
-    """Print what was counted, unless standard output has the sketch."""
-    if given.output == "-":
         return
-    rows, tables, passed = read
-    data = {"output": given.output, "files": tables, "passed_over": passed, "seconds": seconds, **facts(total)}
+    total.save(given.output)
+    if partial is not None:
+        partial.unlink(missing_ok=True)
+    data = {"output": given.output, "files": files, "passed_over": passed, "seconds": seconds, **facts(total)}
     speed = f", {rows / seconds / 1e6:,.1f} million a second" if rows >= 100_000 else ""
-    text = f"{given.output}: {counted(rows, 'row')} of {counted(tables, 'table')} counted in {span(seconds)}{speed}\n"
+    text = f"{given.output}: {counted(rows, 'row')} of {counted(files, 'table')} counted in {span(seconds)}{speed}\n"
     if base is not None:
         data |= {"rows_before": base.n_rows, "rows_added": total.n_rows - base.n_rows}
         text += f"Added to {counted(base.n_rows, 'existing row', 'existing rows')}. Duplicates are not detected.\n"
@@ -131,7 +120,7 @@ def _in_database(given: argparse.Namespace, console: Console) -> None:
     check_output(given.output)
     base = _base(given, columns)
     like = new_sketch(given, columns, base)
-    progress = Progress(shown=False)
+    start = time.monotonic()
     source = [given.table] if given.schema is None else [given.schema, given.table]
     with connected(given.sql) as database:
         try:
@@ -151,16 +140,7 @@ def _in_database(given: argparse.Namespace, console: Console) -> None:
         except InputError as error:
             face = Table(columns.arguments, columns.group, 0)
             raise CliError(f"table {given.table!r}: {worded(error, face)}", exit_code(error)) from error
-    total = _total(given, console, base, new)
-    _answer(given, console, total, base, (int(new.n_rows), 1, []), progress.seconds)
-
-
-def _changed(one: Input, before: Identity) -> bool:
-    """Whether a file has changed; one that is gone was read to its end."""
-    try:
-        return not is_same(before, one.identity())
-    except FileNotFoundError:
-        return False
+    _finish(given, console, base, new, int(new.n_rows), time.monotonic() - start)
 
 
 def _base(given: argparse.Namespace, columns: Columns) -> gf.Sketch | None:
@@ -176,7 +156,7 @@ def _base(given: argparse.Namespace, columns: Columns) -> gf.Sketch | None:
     return base
 
 
-def _begin(
+def _continued(
     given: argparse.Namespace,
     asked: dict[str, object],
     inputs: list[Input],
@@ -184,10 +164,8 @@ def _begin(
     new: gf.Sketch,
     console: Console,
 ) -> gf.Sketch:
-    """The sketch to begin with; notes in the entries the rows that an interrupted count has counted."""
-    partial = resume.place_of(given.output)
-    if given.output == "-" or not partial.exists():
-        return new
+    """The sketch of an interrupted count; notes in the entries the rows that it has."""
+    partial = Path(given.output + resume.ENDING)
     if not given.resume:
         console.note(f"note: {partial} of an interrupted count exists; this count starts over (--resume continues it)")
         return new
@@ -197,8 +175,8 @@ def _begin(
     resume.check_asked(partial, before.asked, asked, "drop --resume to start over")
     resume.go_on(partial, before, inputs, entries)
     console.note(f"continuing after {counted(before.rows, 'row')}")
-    # the options of the new sketch, the rows of the old one
-    return new + before.counts
+    assert before.sketch is not None
+    return new + before.sketch  # the options of the new one
 
 
 def _how_to_go_on(given: argparse.Namespace, entries: list[Entry], save: Callable[[], None], partial: Path) -> str:

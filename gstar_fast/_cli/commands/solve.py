@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from datetime import datetime
 
 import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
@@ -20,18 +19,19 @@ from gstar_fast._decide.document import seal
 
 def solve(given: argparse.Namespace, console: Console) -> int:
     """Find thresholds, print the verdict, save them."""
-    cut = [] if given.segments is None else [given.segments]
-    check_outputs({"-o": given.output, "--report": given.report}, [*given.inputs, *cut])
+    check_outputs({"-o": given.output, "--report": given.report}, [*given.inputs, given.segments])
     if given.report is not None:
         ending(given.report, {".html": None, ".htm": None})
     segments = None if given.segments is None else gf.Segments.load(given.segments)
     sketch = sketch_of(given, console)
     result = gf.solve(sketch, **asked(given, sketch, segments))
     result = with_columns(result, sketch, given, console)
-    text = _saved(result, given.expires)
+    text = result.to_json()
+    if given.expires is not None:
+        text = dumps(seal(json.loads(text), result._decider(expires=given.expires)._thresholds))
     if why := _why_not(result):
         answer(result, text, given.output, console)
-        outputs = " and ".join(files(given.output, given.report))
+        outputs = files(given.output, given.report)
         unwritten = f"; {outputs} not written" if outputs else ""
         sys.stdout.flush()
         print(f"gstar-fast: {for_terminal(why + unwritten)}", file=sys.stderr)
@@ -59,10 +59,3 @@ def _why_not(result: gf.Result) -> str | None:
         else f"they could be if each were {result.proof.slack.each:g} looser"
     )
     return f"the limits {cannot}: {why}"
-
-
-def _saved(result: gf.Result, expires: datetime | None) -> str:
-    """The result as it is saved, with the date from which on it is refused."""
-    if expires is None:
-        return result.to_json()
-    return dumps(seal(json.loads(result.to_json()), result._decider(expires=expires)._thresholds))

@@ -15,10 +15,9 @@ import pyarrow.ipc
 
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.columns import MISSING, no_number, numbers_of
-from gstar_fast._cli.tables.csv_file import CsvFile, cut_short, not_utf8
+from gstar_fast._cli.tables.csv_file import CsvFile, cut_short, not_utf8, read_plain
 from gstar_fast._cli.tables.inputs import Input
 from gstar_fast._cli.tables.places import is_url
-from gstar_fast._cli.tables.plain import read_csv as read_plain_csv
 from gstar_fast._cli.tables.reader import Block, Wanted
 
 BLOCK_ROWS = 1 << 18
@@ -59,7 +58,8 @@ def read_parquet(source: Input, wanted: Wanted, skip: int) -> Iterator[Block]:
     with _seekable(source) as opened:
         schema = pq.read_schema(opened)
         columns = wanted.choose(list(schema.names))
-        texts = [] if wanted.whole else [field.name for field in schema if _is_text(field.type)]
+        is_text = [pa.types.is_string(field.type) or pa.types.is_large_string(field.type) for field in schema]
+        texts = [] if wanted.whole else list(itertools.compress(schema.names, is_text))
         with pq.ParquetFile(opened, read_dictionary=texts, pre_buffer=False) as file:
             yield from _blocks(schema, columns, batches(), skip)
 
@@ -90,10 +90,6 @@ def _seekable(source: Input) -> pa.NativeFile:
     shutil.copyfileobj(source.open(), copy, 1 << 20)
     copy.seek(0)
     return pa.PythonFile(copy, "r")
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def read_csv(source: Input, wanted: Wanted, skip: int) -> Iterator[Block]:
@@ -130,11 +126,10 @@ def read_csv(source: Input, wanted: Wanted, skip: int) -> Iterator[Block]:
 
 def _first_wrong(source: Input, number: str | None = None) -> CliError | None:
     """The error for the first bad row. The file is read again, because pyarrow does not give row numbers."""
-    if source.path is None:  # a pipe, which cannot be read again
-        return None
+    first_row = 0
     try:
-        first_row = 0
-        for block in read_plain_csv(source, Wanted(lambda names: names if number is None else [number], {}), 0):
+        again = Wanted(lambda names: names if number is None else [number], {})
+        for block in read_plain(source, again, 0) if source.path is not None else ():  # not a pipe
             if number is not None:
                 numbers_of(block.columns[number], source.column(number), first_row)
             first_row += block.rows

@@ -35,11 +35,6 @@ MISSING = frozenset({"", "na", "n/a", "#n/a", "nan", "null"})
 TRUTH = {"true": 1, "false": 0}
 
 
-def is_arrow(column: Column) -> bool:
-    """Whether a column came from pyarrow."""
-    return type(column).__module__.startswith("pyarrow")
-
-
 def _pa() -> ModuleType:
     return import_module("pyarrow")
 
@@ -57,7 +52,7 @@ def _texts_of(column: Column) -> _Texts | None:
         index = {value: i for i, value in enumerate(dict.fromkeys(column))}
         return _Texts(list(index), np.fromiter(map(index.__getitem__, column), np.int64, len(column)))
     encoded = _dictionary(column)
-    return None if encoded is None else _Texts(encoded.dictionary.to_pylist(), _codes(encoded))
+    return None if encoded is None else _by_code(encoded)
 
 
 def _dictionary(column: Column) -> pa.DictionaryArray | None:
@@ -73,13 +68,11 @@ def _dictionary(column: Column) -> pa.DictionaryArray | None:
     return None
 
 
-def _codes(column: Column) -> Values:
-    """Codes of a dictionary column, -1 for nulls."""
+def _by_code(column: pa.DictionaryArray) -> _Texts:
     indices = column.indices
     if indices.null_count:
         indices = indices.cast(_pa().int64()).fill_null(-1)
-    codes: Values = indices.to_numpy(zero_copy_only=False)
-    return codes
+    return _Texts(column.dictionary.to_pylist(), indices.to_numpy(zero_copy_only=False))
 
 
 # -------------------------------------------------------------------------------------------------------------- numbers
@@ -119,16 +112,14 @@ def _numbers_of_text(values: list[str], where: str, first_row: int) -> NDArray[n
             return np.array(list(map(float, values)))
         except ValueError:
             pass
-    return np.array([_number_of_text(value, where, row) for row, value in enumerate(values, first_row)])
-
-
-def _number_of_text(value: str, where: str, row: int) -> float:
-    if value.lower() in MISSING:
-        return float("nan")
-    try:
-        return _float(value)
-    except ValueError:
-        raise no_number(where, value, row) from None
+    numbers = np.full(len(values), np.nan)
+    for i, value in enumerate(values):
+        if value.lower() not in MISSING:
+            try:
+                numbers[i] = _float(value)
+            except ValueError:
+                raise no_number(where, value, first_row + i) from None
+    return numbers
 
 
 def _float(text: str) -> float:
@@ -148,6 +139,7 @@ class Labels:
     positive: str | None
     what: Literal["label", "decision"] = "label"
     seen: LabelTexts = field(default=LabelTexts(()))
+    came: bool = False  # whether a row had the positive one
 
     def of(self, column: Column, where: str, first_row: int = 0) -> Column:
         """Labels of a column: a null, a NaN or an empty text is not a label."""
@@ -159,24 +151,17 @@ class Labels:
                 return column
             if not (whole or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind)):
                 raise CliError(f"{where} must hold {self.what}s 0 and 1, found {kind}")
-            encoded = (column.cast(_pa().float64()) if types.is_floating(kind) else column).dictionary_encode()
-            texts = _Texts(encoded.dictionary.to_pylist(), _codes(encoded))
-        return self._by_value(texts, where, first_row)
-
-    def _by_value(self, texts: _Texts, where: str, first_row: int) -> Column:
-        """Labels of distinct values; a dictionary may have some that no row has."""
+            texts = _by_code((column.cast(_pa().float64()) if types.is_floating(kind) else column).dictionary_encode())
         values, codes = texts
-        table = np.array([*map(self._one, values), 2], np.uint8)
-        labels = table[codes]
-        if (labels == 3).any():
-            present = [values[code] for code in np.unique(codes[labels != 2]).tolist()]
-            raise self._wrong(where, present, first_row + int((labels == 3).argmax()))
-        if self.positive is not None:
-            self._see(str(values[code]).strip() for code in np.unique(codes[labels != 2]).tolist())
-        return _masked(labels == 1, labels == 2)
-
-    def _see(self, labels: Iterable[object]) -> None:
-        self.seen |= LabelTexts.of(map(label_text, labels))
+        labels = np.array([*map(self._one, values), 2], np.uint8)[codes]
+        ones, missing, wrong = (labels == code for code in (1, 2, 3))
+        if self.positive is not None or wrong.any():
+            present = [str(values[code]) for code in np.unique(codes[~missing]).tolist()]  # no row may have the others
+            if wrong.any():
+                raise self._wrong(where, present, first_row + int(wrong.argmax()))
+            self.seen |= LabelTexts.of(label_text(text.strip()) for text in present)
+            self.came |= bool(ones.any())
+        return np.ma.MaskedArray(ones.view(np.uint8), mask=missing) if missing.any() else ones.view(np.uint8)
 
     def _one(self, value: object) -> int:
         """0, 1, 2 for a missing label, 3 for a value that is not a label."""
@@ -195,8 +180,8 @@ class Labels:
         found = some(map(repr, self.seen.texts)) + ", ..." * self.seen.more
         return CliError(f"no row has the {self.what} {self.positive!r} ({option}); found {found}")
 
-    def _wrong(self, where: str, found: Iterable[object], row: int) -> CliError:
-        values = sorted({str(value) for value in found})
+    def _wrong(self, where: str, found: Iterable[str], row: int) -> CliError:
+        values = sorted(set(found))
         if self.what == "label":
             cure = f"say which one is positive: --positive {shlex.quote(values[-1])}"
         else:
@@ -221,11 +206,6 @@ def _as_number(text: str) -> float:
         return _float(text)
     except ValueError:
         return float("nan")
-
-
-def _masked(ones: NDArray[np.bool_], missing: NDArray[np.bool_]) -> Column:
-    labels = ones.view(np.uint8)
-    return np.ma.MaskedArray(labels, mask=missing) if missing.any() else labels
 
 
 # --------------------------------------------------------------------------------------------------------------- groups
@@ -282,14 +262,14 @@ def groups_of(
     With `nulls`, missing groups are null in the result; otherwise they are an error.
     """
     encoded = None if isinstance(column, list) else _dictionary(column)
-    if encoded is None and not isinstance(column, list):
-        _check_whole(column.type, where, what)
-    if name_of is None or (encoded is None and not isinstance(column, list)):
+    texts = _texts_of(column if encoded is None else encoded)
+    if texts is None and not (_pa().types.is_integer(column.type) or _pa().types.is_boolean(column.type)):
+        cure = "Bin the column first" if what == "group" else "Cast the column first"
+        raise CliError(f"{where} is {column.type}; {what}s must be integers or text. {cure}.")
+    if name_of is None or texts is None:
         if column.null_count and not nulls:
             raise _missing(column.is_null().to_numpy(zero_copy_only=False), where, first_row, what)
         return column if encoded is None else encoded
-    texts = _texts_of(column if encoded is None else encoded)
-    assert texts is not None
     names = [None if value in (None, "") else name_of(str(value)) for value in texts.values]
     names.append(None)  # for the code -1 of a null
     if not nulls:
@@ -304,13 +284,6 @@ def groups_of(
     table = np.empty(len(names), object)
     table[:] = names
     return table[texts.codes]
-
-
-def _check_whole(kind: pa.DataType, where: str, what: str) -> None:
-    types = _pa().types
-    if not (types.is_integer(kind) or types.is_boolean(kind)):
-        cure = "Bin the column first" if what == "group" else "Cast the column first"
-        raise CliError(f"{where} is {kind}; {what}s must be integers or text. {cure}.")
 
 
 def _missing(absent: NDArray[np.bool_], where: str, first_row: int, what: str) -> CliError:

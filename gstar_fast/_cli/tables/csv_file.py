@@ -1,24 +1,33 @@
-"""The bytes of a CSV file: decompressed, with the names of its columns, and errors for what is not CSV."""
+"""CSV: the bytes of a file, decompressed, with the names of its columns; errors for what is not CSV; a plain reader.
+
+The plain reader needs no pyarrow, and keeps values as they are written: `apply` reads with it from CSV to CSV.
+"""
 
 from __future__ import annotations
 
 import bz2
 import codecs
+import contextlib
 import csv
 import gzip
 import io
+import itertools
 import re
-from typing import TYPE_CHECKING, BinaryIO, cast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from gstar_fast._cli.errors import CliError, extra_missing
 from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables.inputs import Input
+from gstar_fast._cli.tables.reader import Block, Wanted
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
+TEXT_ROWS = 1 << 15  # rows of a block; text takes much more memory than numbers
 LONGEST_HEADER = 1 << 20  # bytes; stops reading a file that has no line ends
 TAIL = 1 << 20  # bytes at the end that are searched for an open quote
+csv.field_size_limit(1 << 24)
 _BLANK = re.compile(rb"\A(?:\xef\xbb\xbf)?(?:[ \t]*[\r\n])*")  # byte order mark and blank lines before the header
 
 
@@ -31,7 +40,7 @@ class CsvFile(io.RawIOBase):
         self._size = source.size
         self._raw = self._stream = source.open()
         try:
-            self._stream = _decompressed(self._raw, source)
+            self._stream = through(source.compression, self._raw, "rb", f"{source.name}: reading")
             self._head = _header(self._stream)
             self.names = _names(self._head, source, self.delimiter)
         except BaseException:
@@ -73,19 +82,21 @@ class CsvFile(io.RawIOBase):
             self._raw.close()
 
 
-def _decompressed(raw: BinaryIO, source: Input) -> BinaryIO:
-    """The stream behind a compressed file; closing it leaves the file open."""
-    if source.compression == "gzip":
-        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
-    if source.compression == "bz2":
-        return cast(BinaryIO, bz2.BZ2File(raw))
-    if source.compression is None:
-        return raw
+def through(compression: str | None, file: Any, mode: Literal["rb", "wb"], what: str) -> BinaryIO:
+    """The stream of what a compressed file holds; closing it leaves the file open."""
+    if compression is None:
+        return cast(BinaryIO, file)
+    if compression == "gzip":
+        return cast(BinaryIO, gzip.GzipFile(fileobj=file, mode=mode, mtime=0))
+    if compression == "bz2":
+        return cast(BinaryIO, bz2.BZ2File(file, mode))
     if not inputs.has_pyarrow():
-        raise extra_missing(f"{source.name}: reading {source.compression}", "pyarrow")
+        raise extra_missing(f"{what} {compression}", "pyarrow")
     import pyarrow as pa
 
-    return cast(BinaryIO, io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw, "r"), source.compression)))
+    if mode == "wb":
+        return cast(BinaryIO, pa.CompressedOutputStream(pa.PythonFile(file, "w"), compression))
+    return cast(BinaryIO, io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(file, "r"), compression)))
 
 
 def _header(stream: BinaryIO) -> bytes:
@@ -114,7 +125,40 @@ def _names(head: bytes, source: Input, delimiter: str) -> list[str]:
     return names
 
 
-# --------------------------------------------------------------------------------------------------------------- errors
+def read_plain(source: Input, wanted: Wanted, skip: int) -> Iterator[Block]:
+    """Blocks of the rows after the first `skip`, as lists of text, one for each column."""
+    with contextlib.closing(CsvFile(source)) as file:
+        columns, width = wanted.choose(file.names), len(file.names)
+        places = {name: file.names.index(name) for name in columns}
+        yield Block({name: [] for name in columns}, 0, 0.0, text=True)
+        text = io.TextIOWrapper(io.BufferedReader(file, 1 << 20), encoding="utf-8", newline="")  # closes the file
+        records = itertools.islice(_records(file, text), skip, None)
+        first = skip
+        while rows := list(itertools.islice(records, TEXT_ROWS)):
+            if set(map(len, rows)) != {width}:
+                row, wrong = next((i, one) for i, one in enumerate(rows, first) if len(one) != width)
+                raise CliError(
+                    f"{source.name} has rows of different length: expected {width} columns, "
+                    f"got {len(wrong)}{at_row(row)}: {file.delimiter.join(wrong)[:100]}"
+                )
+            first += len(rows)
+            listed = {name: [row[i] for row in rows] for name, i in places.items()}
+            yield Block(listed, len(rows), file.done(), text=True)
+
+
+def _records(file: CsvFile, text: io.TextIOWrapper) -> Iterator[list[str]]:
+    """Values of each record; blank lines and the header are left out."""
+    read = -1
+    try:
+        for row in csv.reader(text, delimiter=file.delimiter, strict=True):
+            if row:
+                read += 1
+                if read:
+                    yield row
+    except csv.Error as error:
+        raise malformed(file.source, error, read) from None
+    except UnicodeDecodeError:
+        raise not_utf8(file.source) from None
 
 
 def at_row(row: int) -> str:

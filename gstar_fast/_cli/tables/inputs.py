@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, TextIO, cast
+from typing import BinaryIO, Literal, TextIO, TypeAlias, cast
 
 from gstar_fast._base.text import near, some, without_secrets
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables import places
 from gstar_fast._cli.tables.places import Identity, is_url
 
-_ENDINGS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
+_ENDINGS = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
+_ENDINGS |= dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "arrow")
 _COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 _TABLE_ENDINGS = f"{', '.join(_ENDINGS)} (CSV also with {', '.join(_COMPRESSED)})"
 STANDARD_INPUT = "standard input"
@@ -32,6 +25,8 @@ _MAGICS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 _COMPRESSED_MAGICS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"\x04\x22\x4d\x18": "lz4"}
 _HIDDEN = "the name starts with . or _"
 _NOT_A_FILE = "links to folders, broken links and pipes are read only if named themselves"
+
+Skipped: TypeAlias = dict[str, list[str]]  # reason -> files of folders that are not read
 
 
 @dataclass(frozen=True)
@@ -81,27 +76,6 @@ class Input:
 # -------------------------------------------------------------------------------------------------------------- finding
 
 
-class Skipped:
-    """Files of folders that are not read, and the reasons."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, list[str]] = {}
-
-    def add(self, name: str, why: str) -> None:
-        """Add a file."""
-        self._names.setdefault(why, []).append(name)
-
-    @property
-    def names(self) -> list[str]:
-        """All names, sorted."""
-        return sorted(name for names in self._names.values() for name in names)
-
-    def notes(self, most: int = 10) -> Iterator[str]:
-        """One line for each reason, with the first names."""
-        for why, names in self._names.items():
-            yield f"note: skipped, since {why}: {some(sorted(names), most)}"
-
-
 def find_inputs(given: list[str], format: str | None, delimiter: str | None, skipped: Skipped) -> list[Input]:  # noqa: A002
     """The tables that files, folders and patterns stand for; a folder stands for all tables in it, sorted by name."""
     found: list[Input] = []
@@ -109,7 +83,7 @@ def find_inputs(given: list[str], format: str | None, delimiter: str | None, ski
         if name == "-":
             found.append(_pipe(STANDARD_INPUT, standard_input(), format, delimiter))
         else:
-            found += [_input_of(file, format, delimiter) for file in _files_of(name, "tables", _why_no_table, skipped)]
+            found += [_input_of(file, format, delimiter) for file in _files_of(name, "tables", skipped)]
     refuse_twins(one.name if one.path is None else one.path for one in found)
     return found
 
@@ -118,7 +92,7 @@ def find_sketches(given: list[str], output: str, skipped: Skipped) -> list[str]:
     """The sketches that files, folders and patterns stand for; the output must not be in one of the folders."""
     found: list[str] = []
     for name in given:
-        files = [name] if name == "-" else _files_of(name, "sketches", _why_no_sketch, skipped)
+        files = [name] if name == "-" else _files_of(name, "sketches", skipped)
         if output != "-" and files != [name]:
             paths = [Path(places.canonical(one)) for one in [name, *files]]
             target = Path(places.canonical(output))
@@ -132,18 +106,19 @@ def find_sketches(given: list[str], output: str, skipped: Skipped) -> list[str]:
     return found
 
 
-def _files_of(name: str, what: str, why_not: Callable[[str], str | None], skipped: Skipped) -> list[str]:
-    """The files that a name stands for; `why_not` gives the reason to skip a file of a folder."""
+def _files_of(name: str, what: Literal["tables", "sketches"], skipped: Skipped) -> list[str]:
+    """The files that a name stands for."""
     if places.is_folder(name):
         files, others = [], []
         for file, inside, is_file in places.below(name):
-            hidden = any(map(_is_hidden, Path(inside).parts))
-            why = why_not(file) if is_file else _NOT_A_FILE
+            # the folder of the partition column `_year` is not hidden
+            hidden = any(part[0] == "." or (part[0] == "_" and "=" not in part) for part in Path(inside).parts)
+            why = _why_skipped(file, what) if is_file else _NOT_A_FILE
             if why is None and not hidden:
                 files.append(file)
             elif not hidden or why is None:  # no note on markers such as _SUCCESS
                 others.append(without_secrets(file))
-                skipped.add(without_secrets(file), why or _HIDDEN)
+                skipped.setdefault(why or _HIDDEN, []).append(others[-1])
         if not files:
             looked = _TABLE_ENDINGS if what == "tables" else ".gstar"
             has = f"; it has {some(sorted(others), 5)}" if others else ""
@@ -153,7 +128,11 @@ def _files_of(name: str, what: str, why_not: Callable[[str], str | None], skippe
         return [name]
     if any(sign in name for sign in "*?["):
         return _matching(name, skipped)
-    raise CliError(f"{without_secrets(name)} does not exist{'' if is_url(name) else _near_file(Path(name))}")
+    parent, hint = Path(name).parent, ""
+    if not is_url(name):
+        files = [other.name for other in parent.iterdir()] if parent.is_dir() else []
+        hint = near(Path(name).name, files) if parent.is_dir() else f": there is no folder {parent}"
+    raise CliError(f"{without_secrets(name)} does not exist{hint}")
 
 
 def _matching(pattern: str, skipped: Skipped) -> list[str]:
@@ -163,20 +142,15 @@ def _matching(pattern: str, skipped: Skipped) -> list[str]:
         raise CliError(f"no file matches {without_secrets(pattern)!r}")
     for folder in set(matches) - set(files):
         if not any(Path(file).is_relative_to(folder) for file in files):
-            skipped.add(without_secrets(folder), "a folder is read only if named itself, or with /** in the pattern")
+            why = "a folder is read only if named itself, or with /** in the pattern"
+            skipped.setdefault(why, []).append(without_secrets(folder))
     return files
 
 
-def _is_hidden(part: str) -> bool:
-    """Whether a part of a path is hidden; the folder of the partition column `_year` is not."""
-    return part.startswith(".") or (part.startswith("_") and "=" not in part)
-
-
-def _why_no_table(file: str) -> str | None:
-    return None if _format_of_name(file) is not None else f"the ending is not one of {_TABLE_ENDINGS}"
-
-
-def _why_no_sketch(file: str) -> str | None:
+def _why_skipped(file: str, what: Literal["tables", "sketches"]) -> str | None:
+    """Why a file of a folder is not read; None if it is."""
+    if what == "tables":
+        return None if _format_of_name(file) is not None else f"the ending is not one of {_TABLE_ENDINGS}"
     if file.endswith(".partial"):
         return "an unfinished count is read only if named itself"
     return None if is_sketch(file) else "it is not a sketch"
@@ -200,13 +174,6 @@ def refuse_json(name: str) -> None:
             f"{without_secrets(name)} is JSON, which is neither a table nor a sketch; "
             "pass saved thresholds with --thresholds (apply, audit, report)"
         )
-
-
-def _near_file(path: Path) -> str:
-    parent = path.parent
-    if not parent.is_dir():
-        return f": there is no folder {parent}"
-    return near(path.name, (other.name for other in parent.iterdir()))
 
 
 # -------------------------------------------------------------------------------------------------------------- formats
@@ -301,8 +268,4 @@ def with_format(name: str, format: str) -> str:  # noqa: A002
 
 def has_pyarrow() -> bool:
     """Whether pyarrow is installed."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        return False
-    return True
+    return find_spec("pyarrow") is not None

@@ -11,8 +11,9 @@ import numpy as np
 
 from gstar_fast._base.text import near, some, without_secrets
 from gstar_fast._cli.errors import CliError, extra_missing
-from gstar_fast._cli.tables import inputs, plain
+from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables.columns import name_of_text, numbers_of
+from gstar_fast._cli.tables.csv_file import read_plain
 from gstar_fast._cli.tables.inputs import Input
 from gstar_fast._cli.tables.places import is_url, partition_folders
 from gstar_fast._cli.tables.reader import Block, Column, Wanted
@@ -31,18 +32,15 @@ def blocks_of(source: Input, wanted: Wanted, skip: int = 0) -> Iterator[Block]:
         yield from _with_folders(source, wanted, skip)
     except CliError:
         raise
-    except READ_ERRORS as error:
-        raise unreadable(source, error) from None if far else error  # errors of stores may repeat a password
     except Exception as error:
-        if not far:
+        if not (far or isinstance(error, READ_ERRORS)):  # stores raise errors of any type
             raise
-        raise unreadable(source, error) from None  # stores raise errors of any type
+        raise _unreadable(source, error) from None if far else error  # errors of stores may repeat a password
 
 
 def _read(source: Input, wanted: Wanted, skip: int) -> Iterator[Block]:
-    is_csv = source.format in ("csv", "tsv")
-    if is_csv and (wanted.as_text or not inputs.has_pyarrow()):
-        return plain.read_csv(source, wanted, skip)
+    if source.format in ("csv", "tsv") and (wanted.as_text or not inputs.has_pyarrow()):
+        return read_plain(source, wanted, skip)
     if not inputs.has_pyarrow():
         raise extra_missing(f"{source.name}: reading {source.format}", "pyarrow")
     from gstar_fast._cli.tables import arrow
@@ -51,12 +49,11 @@ def _read(source: Input, wanted: Wanted, skip: int) -> Iterator[Block]:
     return readers.get(source.format, arrow.read_csv)(source, wanted, skip)
 
 
-def unreadable(source: Input, error: Exception) -> CliError:
+def _unreadable(source: Input, error: Exception) -> CliError:
     """The error for a file that cannot be read, with the first words of the library's own."""
-    if isinstance(error, FileNotFoundError):
-        return CliError(f"{source.name} does not exist")
-    if isinstance(error, PermissionError):
-        return CliError(f"{source.name} may not be read: permission denied")
+    for kind, why in ((FileNotFoundError, "does not exist"), (PermissionError, "may not be read: permission denied")):
+        if isinstance(error, kind):
+            return CliError(f"{source.name} {why}")
     what = {"arrow": "an Arrow or Feather file", "parquet": "a Parquet file"}.get(source.format, "a CSV file")
     said = " ".join(without_secrets(str(error)).split())
     said = said[:200] + "..." if len(said) > 200 else said
@@ -75,14 +72,10 @@ def checked_columns(source: Input, names: list[str], wanted: Mapping[str, str | 
             raise CliError(f"{source.name} has more than one column {column!r}; rename all but one")
         hint = near(column, names)
         if not hint and len(names) == 1 and source.format == "csv":
-            sign = next((sign for sign in ";\t|" if sign in names[0]), None)
-            if sign is not None:
+            for sign in filter(names[0].__contains__, "|\t;"):
                 hint = f"; is it separated by {sign!r}? Then add --delimiter {sign!r}"
         raise CliError(f"{source.name} has no column {column!r} ({option}){hint}\nits columns: {some(names, 30)}")
     return list(dict.fromkeys(column for column in wanted.values() if column is not None))
-
-
-# -------------------------------------------------------------------------------------------------------------- folders
 
 
 def _with_folders(source: Input, wanted: Wanted, skip: int) -> Iterator[Block]:

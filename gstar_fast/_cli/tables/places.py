@@ -7,7 +7,6 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, NotRequired, TypedDict, cast
 
@@ -101,23 +100,20 @@ def matching(pattern: str) -> list[str]:
 
 
 def below(folder: str) -> Iterator[tuple[str, str, bool]]:
-    """All files below a folder: name, name within the folder, and whether it is a regular file."""
-    return _below_url(folder) if is_url(folder) else _below_path(folder)
+    """All files below a folder: name, name within the folder, and whether it is a regular file.
 
-
-def _below_path(folder: str) -> Iterator[tuple[str, str, bool]]:
-    """Links to folders are not followed; they are listed, but not as regular files."""
+    Links to folders are not followed; they are listed, but not as regular files.
+    """
 
     def fail(error: OSError) -> None:
         raise CliError(f"{error.filename} cannot be read: {error.strerror}")
 
-    for place, folders, files in os.walk(folder, onerror=fail):
-        links = [name for name in folders if Path(place, name).is_symlink()]
-        for file in (Path(place, name) for name in [*files, *links]):
-            yield str(file), str(file.relative_to(folder)), file.is_file()
-
-
-def _below_url(folder: str) -> Iterator[tuple[str, str, bool]]:
+    if not is_url(folder):
+        for place, folders, files in os.walk(folder, onerror=fail):
+            links = [name for name in folders if Path(place, name).is_symlink()]
+            for file in (Path(place, name) for name in [*files, *links]):
+                yield str(file), str(file.relative_to(folder)), file.is_file()
+        return
     with _explained(folder):
         fs, top = _opened(folder)
         found = sorted(fs.find(top))
@@ -142,21 +138,17 @@ def _ask(url: str, method: str, *arguments: object) -> Any:
         return getattr(fs, method)(path, *arguments)
 
 
-@cache
-def _fsspec(protocol: str) -> Any:
-    try:
-        import fsspec
-    except ImportError:
-        raise extra_missing(f"reading {protocol}://", "fsspec") from None
-    return fsspec
-
-
 def _opened(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it."""
-    protocol = _URL.match(url)[1]  # type: ignore[index]
-    fsspec = _fsspec(protocol)
+    protocol = url.partition("://")[0]
     try:
+        import fsspec
+
         fsspec.get_filesystem_class(protocol)
+    except ModuleNotFoundError as error:
+        if error.name != "fsspec":
+            raise
+        raise extra_missing(f"reading {protocol}://", "fsspec") from None
     except ValueError:
         raise CliError(f"{without_secrets(url)}: fsspec does not know {protocol}://; check the spelling") from None
     fs, path = fsspec.core.url_to_fs(url)

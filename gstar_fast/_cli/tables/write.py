@@ -1,35 +1,27 @@
-"""Tables that `apply` writes, block by block: CSV, Parquet and Arrow."""
+"""Tables that `apply` writes, block by block: CSV, Parquet and Arrow, and the types of several written as one."""
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import io
+import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from functools import reduce
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
+from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError, extra_missing
 from gstar_fast._cli.tables import inputs
+from gstar_fast._cli.tables.csv_file import through
 from gstar_fast._cli.tables.reader import Column, Columns
-from gstar_fast._cli.tables.types import same_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Writer(Protocol):
-    """A table that is written; the first block gives its columns and their types."""
-
-    def write(self, columns: Columns, rows: int) -> None:
-        """Append rows; columns are arrays of NumPy or Arrow, or lists of text."""
-        ...
-
-    def close(self) -> None:
-        """Write the end of the table; the file stays open."""
-        ...
+CURE = "give the column one type where the tables are made, or write CSV, which has no types"
 
 
 class Tap:
@@ -63,8 +55,10 @@ class Tap:
         """Do nothing: the caller closes the file."""
 
 
-def writer_for(kind: str, compression: str | None, out: Tap, *, delimiter: str | None = None) -> Writer:
-    """A writer of this format to an open file."""
+def writer_for(
+    kind: str, compression: str | None, out: Tap, *, delimiter: str | None = None
+) -> _CsvWriter | _ArrowWriter:
+    """A writer of this format to an open file; the first block gives the columns and their types."""
     if kind in ("csv", "tsv"):
         return _CsvWriter(out, compression, delimiter or ("\t" if kind == "tsv" else ","))
     if not inputs.has_pyarrow():
@@ -85,8 +79,8 @@ class _CsvWriter:
     """CSV with quotes only where they are needed."""
 
     def __init__(self, out: Tap, compression: str | None, delimiter: str) -> None:
-        self._compressed = _compressing(out, compression)
-        self._out = out if self._compressed is None else self._compressed
+        self._out = through(compression, out, "wb", "writing")
+        self._compressed = compression is not None
         self._delimiter = delimiter
         self._names: list[str] = []
 
@@ -126,23 +120,8 @@ class _CsvWriter:
             self._out.write(out.getvalue())
 
     def close(self) -> None:
-        if self._compressed is not None:
-            self._compressed.close()
-
-
-def _compressing(out: Tap, compression: str | None) -> bz2.BZ2File | gzip.GzipFile | pa.NativeFile | None:
-    """A file that compresses what is written to it."""
-    if compression is None:
-        return None
-    if compression == "bz2":
-        return bz2.BZ2File(out, "wb")
-    if compression == "gzip":
-        return gzip.GzipFile(fileobj=out, mode="wb", mtime=0)
-    if not inputs.has_pyarrow():
-        raise extra_missing(f"writing {compression}", "pyarrow")
-    import pyarrow as pa
-
-    return pa.CompressedOutputStream(pa.PythonFile(out, "w"), compression)
+        if self._compressed:
+            self._out.close()
 
 
 def _arrow(column: Column) -> pa.Array:
@@ -172,22 +151,98 @@ class _ArrowWriter:
         plain = _arrow if self._kind == "parquet" else _plain  # Arrow files have one dictionary for a column at most
         arrays = {name: plain(column) for name, column in columns.items()}
         if self._writer is None:
+            import pyarrow.ipc as ipc
+            import pyarrow.parquet as pq
+
             self._schema = pa.schema([(name, array.type) for name, array in arrays.items()])
-            self._writer = self._open()
+            self._writer = (pq.ParquetWriter if self._kind == "parquet" else ipc.new_file)(self._out, self._schema)
         same_columns(self._schema.names, arrays)
         if rows:
             ordered = [arrays[name] for name in self._schema.names]
             self._writer.write_batch(pa.record_batch(ordered, schema=self._schema))
 
-    def _open(self) -> pa.RecordBatchWriter:
-        if self._kind == "parquet":
-            import pyarrow.parquet as pq
-
-            return pq.ParquetWriter(self._out, self._schema)
-        import pyarrow.ipc as ipc
-
-        return ipc.new_file(self._out, self._schema)
-
     def close(self) -> None:
         if self._writer is not None:
             self._writer.close()
+
+
+def same_columns(first: Iterable[str], columns: Iterable[str]) -> None:
+    """Raise if a table does not have the columns of the first one, in any order."""
+    lacking, new = [n for n in first if n not in columns], [n for n in columns if n not in first]
+    if lacking or new:
+        said = [f"lacks {some(lacking)}"] * bool(lacking) + [f"has {some(new)} besides"] * bool(new)
+        raise CliError(f"its columns are not those of the first table: it {' and '.join(said)}")
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the values: of a dictionary that of its entries, of views of text plain text."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.string() if str(kind) == "string_view" else kind
+
+
+def _family(kind: pa.DataType) -> str:
+    """Types of one family have a common type: all numbers, all text, all decimals, all timestamps."""
+    from pyarrow import types
+
+    if types.is_nested(kind):
+        return str(kind)
+    number = types.is_integer(kind) or types.is_floating(kind)
+    return "number" if number else re.sub(r"large_|\d.*|\W.*", "", str(kind))
+
+
+def _wider(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
+    """The narrowest type for the values of both, None if there is none.
+
+    Whether every value fits (a large integer may not be a float) is checked when values are cast.
+    """
+    import pyarrow as pa
+
+    if a == b:
+        return a
+    a, b = _plain_type(a), _plain_type(b)
+    if _family(a) != _family(b) and not pa.types.is_null(a) and not pa.types.is_null(b):
+        return None
+    try:
+        schemas = [pa.schema([("column", kind)]) for kind in (a, b)]
+        return pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return None
+
+
+class CommonTypes:
+    """The type of each column that holds the values of all tables."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, dict[pa.DataType, str]] = {}  # of a column and type, the first table
+
+    def add(self, table: str, columns: Columns) -> None:
+        """Widen the types for one more table."""
+        same_columns(self._tables or columns, columns)
+        for name, column in columns.items():
+            kind, tables = column.type, self._tables.setdefault(name, {})
+            other = next((one for one in tables if _wider(one, kind) is None), None)
+            if other is not None:
+                raise CliError(f"column {name!r} is {kind}, and {tables[other]} has {other}: no type fits both; {CURE}")
+            tables.setdefault(kind, table)
+
+    def widened(self, columns: Columns) -> dict[str, Column]:
+        """The columns of one of the tables in the common types; raises if a value does not fit."""
+        import pyarrow as pa
+
+        out = dict(columns)
+        for name, tables in self._tables.items():
+            array, wide = columns[name], reduce(_wider, sorted(tables, key=str))  # whatever the order of the tables
+            if array.type == wide:
+                continue
+            try:
+                out[name] = array.cast(_plain_type(array.type)).cast(wide)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+                other = next((kind for kind in tables if _wider(kind, array.type) != array.type), next(iter(tables)))
+                raise CliError(
+                    f"column {name!r} is {array.type}, and {tables[other]} has {other}: a value does not fit "
+                    f"in {wide}, their common type ({' '.join(str(error).split())[:120]}); {CURE}"
+                ) from None
+        return out
