@@ -17,17 +17,7 @@ from gstar_fast._audit.audit import Audit
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.place import bad_option, bad_type, bad_value
 from gstar_fast._base.text import printable_name, threshold_number
-from gstar_fast._report.data import (
-    COLORS,
-    LABEL_COLORS,
-    CellCurve,
-    cell_curves,
-    display_names,
-    main_gaps,
-    roc_curves,
-    roc_point,
-    style,
-)
+from gstar_fast._report import data
 from gstar_fast._sketch.sketch import Sketch, check_order
 from gstar_fast._solver.answer.points import Frontier
 from gstar_fast._solver.answer.result import Result
@@ -37,22 +27,12 @@ from gstar_fast._words import KINDS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
 __all__ = ["densities", "frontier", "gaps", "roc"]
 
 Look: TypeAlias = dict[str, Any]  # options of matplotlib
 
-_MARKERS = {
-    "circle": "o",
-    "square": "s",
-    "triangle": "^",
-    "diamond": "D",
-    "plus": "P",
-    "cross": "X",
-    "down": "v",
-    "star": "*",
-}
+_MARKERS = dict(zip(data.MARKERS, "os^DPXv*", strict=True))  # those of the report, as matplotlib names them
 
 
 def densities(
@@ -98,7 +78,7 @@ def densities(
     values = thresholds.thresholds if isinstance(thresholds, Result) else thresholds or {}
     _check_groups(values, groups)
     panels = _panels(len(groups), axes)
-    for curve in cell_curves(sketch, kind, bandwidth):
+    for curve in data.cell_curves(sketch, kind, bandwidth):
         _draw_cell(panels[groups.index(curve.group)], curve, kind)
     for panel, group in zip(panels, groups, strict=True):
         if group in values:
@@ -115,8 +95,8 @@ def densities(
     return _figure_of(panels[0])
 
 
-def _draw_cell(panel: Axes, curve: CellCurve, kind: str | None) -> None:
-    color, name = LABEL_COLORS[curve.label][0], f"label {curve.label}"
+def _draw_cell(panel: Axes, curve: data.CellCurve, kind: str | None) -> None:
+    color, name = data.LABEL_COLORS[curve.label][0], f"label {curve.label}"
     rows = f"{name} ({curve.rows:,.10g} rows)"
     panel.stairs(curve.heights, curve.edges, fill=True, alpha=0.35, color=color, label=rows)
     if curve.problem is not None:
@@ -170,50 +150,39 @@ def roc(
     if isinstance(thresholds, Result) and thresholds.question.by_segment:
         sketch = segment_sketch(sketch, roles_of(thresholds, sketch))
         groups = sketch.groups
-    names = display_names(groups)
-    curves = roc_curves(sketch)
+    names = data.display_names(groups)
+    curves = data.roc_curves(sketch)
     values = thresholds.thresholds if isinstance(thresholds, Result) else thresholds
     _check_groups(values, groups)
     ax = _axes(ax)
     ax.plot([0, 1], [0, 1], color="0.8", linewidth=0.8, linestyle=":")
     for i, group in enumerate(groups):
-        look = style(i)
-        ink: Look = {"color": COLORS[look.color][0]}
+        look = data.style(i)
+        ink: Look = {"color": data.COLORS[look.color][0]}
         if group in curves:
             line = (0, look.dash) if look.dash else "-"
             ax.plot(curves[group].fpr, curves[group].tpr, linestyle=line, label=names[group], **ink)
         sign: Look = {"marker": _MARKERS[look.marker], "linestyle": "none", **ink}
-        if isinstance(thresholds, Result) and (before := roc_point(sketch, group, thresholds.thresholds.default)):
-            ax.plot(*before, markerfacecolor="white", **sign)
-        if (point := _chosen(sketch, group, thresholds, values)) is not None:
+        point = data.roc_point(sketch, group, values[group]) if group in values else None
+        if isinstance(thresholds, Result):
+            if before := data.roc_point(sketch, group, thresholds.thresholds.default):
+                ax.plot(*before, markerfacecolor="white", **sign)
+            at = (thresholds.rates.by_segment or thresholds.rates)[group]  # a mixture is not a point of the curve
+            point = None if at.fpr is None or at.tpr is None else (at.fpr, at.tpr)
+        if point is not None:
             ax.plot(*point, **sign)
     ax.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
     ax.set_aspect("equal")
     if curves:
-        signs = _signs(chosen=bool(values), unified=isinstance(thresholds, Result))
-        ax.legend(handles=[*ax.get_legend_handles_labels()[0], *signs], loc="lower right")
+        from matplotlib.lines import Line2D
+
+        handles, sign = ax.get_legend_handles_labels()[0], {"marker": "o", "linestyle": "none", "color": "0.35"}
+        if values:
+            handles.append(Line2D([], [], label="at the chosen thresholds", **sign))
+        if isinstance(thresholds, Result):
+            handles.append(Line2D([], [], markerfacecolor="white", label="at the best unified threshold", **sign))
+        ax.legend(handles=handles, loc="lower right")
     return _figure_of(ax)
-
-
-def _signs(*, chosen: bool, unified: bool) -> list[Line2D]:
-    """What filled and empty signs mean, for the legend."""
-    from matplotlib.lines import Line2D
-
-    look: Look = {"marker": "o", "linestyle": "none", "color": "0.35"}
-    signs = [Line2D([], [], label="at the chosen thresholds", **look)] if chosen else []
-    if unified:
-        signs.append(Line2D([], [], markerfacecolor="white", label="at the best unified threshold", **look))
-    return signs
-
-
-def _chosen(
-    sketch: Sketch, group: Name, thresholds: Mapping[Name, float] | Result | None, values: Mapping[Name, float]
-) -> tuple[float, float] | None:
-    """Where a group stands; a mixture stands beside its curve, so a result's own rates say where."""
-    if isinstance(thresholds, Result):
-        at = (thresholds.rates.by_segment or thresholds.rates)[group]
-        return None if at.fpr is None or at.tpr is None else (at.fpr, at.tpr)
-    return roc_point(sketch, group, values[group]) if group in values else None
 
 
 def frontier(frontier: Frontier, result: Result | None = None, *, ax: Axes | None = None) -> Figure:
@@ -253,10 +222,10 @@ def frontier(frontier: Frontier, result: Result | None = None, *, ax: Axes | Non
     if result is not None and not result.question.balanced and result.question.costs == (1.0, 1.0):
         name = frontier.criterion
         if name in result.gaps.before:
-            sign: Look = {"marker": "o", "linestyle": "none", "markerfacecolor": "white", "color": COLORS[1][0]}
+            sign: Look = {"marker": "o", "linestyle": "none", "markerfacecolor": "white", "color": data.COLORS[1][0]}
             ax.plot(result.gaps.before[name], result.before_error, label="one threshold for all", **sign)
         if name in result.gaps:
-            sign = {"marker": "D", "linestyle": "none", "color": COLORS[0][0]}
+            sign = {"marker": "D", "linestyle": "none", "color": data.COLORS[0][0]}
             ax.plot(result.gaps[name], result.error, label="chosen thresholds", **sign)
     ax.legend()
     return _figure_of(ax)
@@ -290,11 +259,11 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Axes | None = None) -
     """
     for one in (audit,) if before is None else (audit, before):
         _check_kind(one, Audit, "gf.plot.gaps(gf.audit(result, sketch))")
-    names = main_gaps(audit)
+    names = data.main_gaps(audit)
     ax = _axes(ax)
-    rows = [(audit, "after", "D", COLORS[0][0], True, 0.12)]
+    rows = [(audit, "after", "D", data.COLORS[0][0], True, 0.12)]
     if before is not None:
-        rows.append((before, "before", "o", COLORS[1][0], False, -0.12))
+        rows.append((before, "before", "o", data.COLORS[1][0], False, -0.12))
     for one, label, marker, color, filled, shift in rows:
         parts = [[getattr(one.gaps[n], part) for n in names] for part in ("value", "low", "high")]
         value, low, high = np.array(parts, dtype=np.float64)  # None becomes NaN, which is not drawn
@@ -307,9 +276,6 @@ def gaps(audit: Audit, before: Audit | None = None, *, ax: Axes | None = None) -
     ax.set_xlabel("gap")
     ax.legend()
     return _figure_of(ax)
-
-
-# ------------------------------------------------------------------------------------------------------------- shared
 
 
 def _check_kind(given: object, kind: type, call: str) -> None:

@@ -1,7 +1,7 @@
 """What all engines share: partition -> one Arrow stream -> bytes of a sketch -> a tree of merges -> the sketch.
 
-Tasks answer with bytes and write nothing, so that one may fail, be repeated, or run twice. A refused row is an answer
-too: a task that raised would be tried again in vain, and the reader would find our words under those of the engine.
+Tasks answer with bytes and write nothing, so that one may fail, be repeated, or run twice. A rejected row is an answer
+too: the engine would repeat a task that raises, and hide our message under its own.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ REFUSED = b"refused\n"  # how the answer of a task begins that has no sketch
 
 
 def check_installed(package: str, extra: str) -> None:
-    """Refuse in words where an engine is not installed."""
+    """Raise if an engine is not installed."""
     if find_spec(package) is None:
         raise ImportError(f"gf.{extra} needs {package}; install it with: pip install 'gstar-fast[{extra}]'")
 
 
 def check_frame(data: object, argument: str, package: str, what: str) -> None:
-    """Refuse what is no frame of an engine; its class is looked at by name, so that no engine is imported for it."""
+    """Raise if the data is not a frame of the engine; its class is compared by name, so no engine is imported."""
     if type(data).__module__.partition(".")[0] != package:
         raise refusal("engine_frame", argument, value=data, limit=what)
 
@@ -68,17 +68,11 @@ class Partition(Face):
     own_group = 'pass missing_group= with a name for their group, or "skip"'
 
     def __init__(self, table: Table) -> None:
-        groups = " and ".join(map(repr, table.groups))
-        self._columns = {
-            "scores": f"column {table.score!r}",
-            "labels": f"column {table.label!r}",
-            "weights": f"column {table.weight!r}",
-            "repeats": f"column {table.repeats!r}",
-            "groups": f"column {groups}",
-        }
+        self._columns = {"groups": " and ".join(map(repr, table.groups)), "scores": repr(table.score)}
+        self._columns |= {"labels": repr(table.label), "weights": repr(table.weight), "repeats": repr(table.repeats)}
 
     def argument(self, name: str | None) -> str:
-        return self._columns.get(str(name), str(name))
+        return f"column {self._columns[name]}" if name in self._columns else str(name)
 
     def at(self, _row: int | None, _argument: str | None = None) -> str:
         return ""
@@ -116,17 +110,18 @@ class Job:
         """
         first = self._counted(None)  # there may be no partition at all
         try:
-            memory_limit = self.options.get("memory_limit", 2**30)
             total = merge_all(
                 [first.to_bytes()],
                 nan=self.nan,
                 missing=self.missing,
-                memory_limit=memory_limit,
+                memory_limit=self.options.get("memory_limit", 2**30),
                 missing_group=self.missing_group,
             )
             self._merged(answers, total)
         except _RefusedError as refused:
-            raise _read_refusal(refused.answer) from None
+            told = json.loads(refused.args[0].removeprefix(REFUSED))
+            kind: type[errors.InputError] = getattr(errors, told["kind"])
+            raise kind(told["words"], **told["fields"]) from None
         if whole:
             check_positive(total._core)
         return total
@@ -146,13 +141,16 @@ class Job:
             add(total, answer)
         return total
 
-    def _answer(self, made: Callable[[], Sketch]) -> bytes:
+    def _answer(self, make: Callable[[], Sketch]) -> bytes:
         try:
-            return made().to_bytes()
+            return make().to_bytes()
         except _RefusedError as refused:
-            return refused.answer
+            return bytes(refused.args[0])
         except errors.InputError as error:
-            return _refusal_bytes(error, worded(error, Partition(self.table)))
+            value = error.value if isinstance(error.value, (str, int, float, type(None))) else repr(error.value)
+            fields = {"code": error.code, "argument": error.argument, "value": value}
+            told = {"kind": type(error).__name__, "words": worded(error, Partition(self.table)), "fields": fields}
+            return REFUSED + json.dumps(told).encode()
 
 
 def job_of(score: str, label: str | None, group: str | Sequence[str], **given: Unpack[CountOptions]) -> Job:
@@ -160,11 +158,8 @@ def job_of(score: str, label: str | None, group: str | Sequence[str], **given: U
     groups = (group,) if isinstance(group, str) else tuple(group)
     if not groups:
         raise refusal("no_group_column", "group")
-    nan, missing, missing_group = (
-        given.pop("nan", "raise"),
-        given.pop("missing", None),
-        given.pop("missing_group", RAISE),
-    )
+    nan, missing = given.pop("nan", "raise"), given.pop("missing", None)
+    missing_group = given.pop("missing_group", RAISE)
     weight, repeats, positive = given.pop("weight", None), given.pop("repeats", None), given.pop("positive", None)
     options: SketchOptions = given
     if (names := options.get("groups")) is not None:
@@ -196,24 +191,5 @@ def _silent(sketch: Sketch) -> Sketch:
     return sketch
 
 
-# ------------------------------------------------------------------------------------------------------------- refusals
-
-
 class _RefusedError(Exception):
-    """A task has refused a row; the answer says which and why."""
-
-    def __init__(self, answer: bytes) -> None:
-        super().__init__(answer)
-        self.answer = answer
-
-
-def _refusal_bytes(error: errors.InputError, words: str) -> bytes:
-    value = error.value if isinstance(error.value, (str, int, float, type(None))) else repr(error.value)
-    fields = {"code": error.code, "argument": error.argument, "value": value}
-    return REFUSED + json.dumps({"kind": type(error).__name__, "words": words, "fields": fields}).encode("utf-8")
-
-
-def _read_refusal(answer: bytes) -> errors.InputError:
-    told = json.loads(answer.removeprefix(REFUSED))
-    kind: type[errors.InputError] = getattr(errors, told["kind"])
-    return kind(told["words"], **told["fields"])
+    """A task has refused a row; its answer, the one argument, says which and why."""

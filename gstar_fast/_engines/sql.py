@@ -161,17 +161,20 @@ def sketch(
             raise refusal("sql_rows", "execute", value=len(answers))
         first = _values(answers[0], 5)
     answer = execute(query(extent=first))
-    window, found = _window(first, range, checked_bins(bins))
+    window, extent = _window(first, range, checked_bins(bins))
     passing = Passing(skip, group=checked_missing_group(missing_group))
-    reader = _Reader(len(columns), label is not None, exact, passing, given, window, found)
-    level = None if found is None else window.grid.level
-    new = Sketch.from_bins(
-        reader.bins(answer), bins=bins, level=level, range=range, groups=given, memory_limit=memory_limit
-    )
+    rows = _bins(answer, len(columns), label is not None, exact, passing, given, window, extent)
+    level = None if extent is None else window.grid.level
+    new = Sketch.from_bins(rows, bins=bins, level=level, range=range, groups=given, memory_limit=memory_limit)
     one, texts = checked_positive(positive, label), NO_LABELS
     if label is not None and one is not None and (there := labels_there(new._core)) in ({0}, {1}):
-        asked = _labels_query(source, label, dialect_named(dialect))
-        texts = LabelTexts.of(map(label_text, [one] if there == {1} else [row[0] for row in execute(asked)]))
+        found = [one]
+        if there == {0}:  # for the error that no row has the positive label
+            named = dialect_named(dialect)
+            y, last = f"t.{quoted(label, named)}", named.first.format(n=MOST_LABELS + 1)
+            known = f"FROM {_table(source, named)} t\nWHERE {y} IS NOT NULL"
+            found = [row[0] for row in execute(f"SELECT DISTINCT {y} AS y\n{known}\nORDER BY 1 {last}")]
+        texts = LabelTexts.of(map(label_text, found))
     new._remember(Columns(score, label, columns), one, texts)
     check_positive(new._core)
     return new
@@ -224,12 +227,6 @@ def _table(source: Source, dialect: Dialect) -> str:
     return ".".join(quoted(part, dialect) for part in ([source] if isinstance(source, str) else source))
 
 
-def _labels_query(source: Source, label: str, dialect: Dialect) -> str:
-    """The SELECT of the first labels, for the error that no row has the positive label."""
-    y, last = f"t.{quoted(label, dialect)}", dialect.first.format(n=MOST_LABELS + 1)
-    return f"SELECT DISTINCT {y} AS y\nFROM {_table(source, dialect)} t\nWHERE {y} IS NOT NULL\nORDER BY 1 {last}"
-
-
 def _window(row: Row | None, limits: tuple[float, float] | None, bins: int) -> tuple[Window, Extent | None]:
     """The window of a range; or that of an extent, and the extent."""
     if limits is not None or row is None:
@@ -264,59 +261,60 @@ def _values(row: object, width: int) -> tuple[Any, ...]:
     return values
 
 
-class _Reader:
-    """Rows of the second query -> rows of `Sketch.from_bins`."""
+def _bins(
+    rows: Iterable[Row],
+    n_columns: int,
+    labelled: bool,
+    exact: bool,
+    passing: Passing,
+    given: tuple[Name, ...] | None,
+    window: Window,
+    extent: Extent | None,
+) -> Iterator[tuple[object, ...]]:
+    """Rows of the second query -> rows of `Sketch.from_bins`; scores that no sketch takes are rejected."""
+    names, octaves = sql_text.names_of(window, extent), sql_text.octaves_of(window, extent)
+    for row in rows:
+        values = _values(row, labelled + n_columns + 4 + exact)
+        label = values[0] if labelled else None
+        values = values[labelled:]
+        parts, (b, count, *total, lo, hi) = values[:n_columns], values[n_columns:]
+        group = parts if n_columns > 1 else parts[0]
+        absent = passing.lacks(group)
+        # skipped rows add no group, but need a valid one here
+        name = (given or ("",))[0] if absent else clean_name(passing.named(group))
+        label_of(label)
+        if b is not None and not absent:
+            yield name, label, count, *_told(b, lo, hi, count, total, names, octaves)
+        elif absent or passing.nan:
+            yield name, label, count, None, None, *[None, None] * len(total)
+        else:
+            raise refusal("nan_score", "scores")
 
-    def __init__(
-        self,
-        n_columns: int,
-        labelled: bool,
-        exact: bool,
-        passing: Passing,
-        given: tuple[Name, ...] | None,
-        window: Window,
-        extent: Extent | None,
-    ) -> None:
-        self._n, self._labelled, self._passing, self._given = n_columns, labelled, passing, given
-        self._width = labelled + n_columns + 4 + exact
-        self._names, self._octaves = sql_text.names_of(window, extent), sql_text.octaves_of(window, extent)
 
-    def bins(self, rows: Iterable[Row]) -> Iterator[tuple[object, ...]]:
-        """The bins; scores that no sketch takes are refused."""
-        for row in rows:
-            values = _values(row, self._width)
-            label = values[0] if self._labelled else None
-            values = values[self._labelled :]
-            parts, (b, count, *total, lo, hi) = values[: self._n], values[self._n :]
-            group = parts if self._n > 1 else parts[0]
-            absent = self._passing.lacks(group)
-            # skipped rows add no group, but need a valid one here
-            name = (self._given or ("",))[0] if absent else clean_name(self._passing.named(group))
-            label_of(label)
-            yield name, label, count, *self._told(None if absent else b, lo, hi, count, total, absent)
-
-    def _told(
-        self, b: float | None, lo: float, hi: float | str | bytes, count: object, total: list[int], absent: bool
-    ) -> tuple[object, ...]:
-        """Smallest and largest score, and where a bin has one the sum of its scores and its unit."""
-        if b is None:
-            if not (absent or self._passing.nan):
-                raise refusal("nan_score", "scores")
-            return None, None, *[None, None] * len(total)
-        if isinstance(hi, (str, bytes)):  # in SQLite, where texts are larger than numbers
-            raise refusal("not_numbers", "scores", value=Words(f"the text {hi!r}"))
-        if b == self._names.too_large:
-            raise refusal("too_large", "scores", value=lo if abs(lo) > abs(hi) else hi)
-        if b == self._names.changed:
-            raise refusal("sql_changed", "source")
-        if b in (self._names.below, self._names.above):
-            end = -math.inf if b == self._names.below else math.inf
-            return end, end, *[None, None] * len(total)
-        if lo == 0 or not total:
-            return lo, hi, *[0, 0] * len(total)
-        if (whole_number(count) or 0) >= sql_text.MOST_ROWS:
-            raise refusal("sql_most_rows", "source", value=count, limit=sql_text.MOST_ROWS)
-        e, known = sql_text.octave(lo), self._octaves[lo > 0]
-        if e != sql_text.octave(hi) or not known or not max(known[0], sql_text.NORMAL) <= e:
-            raise refusal("sql_changed", "source")
-        return lo, hi, total[0], e - sql_text.FINEST
+def _told(
+    b: float,
+    lo: float,
+    hi: float | str | bytes,
+    count: object,
+    total: list[int],
+    names: sql_text.Names,
+    octaves: tuple[range, range],
+) -> tuple[object, ...]:
+    """Smallest and largest score, and where a bin has one the sum of its scores and its unit."""
+    if isinstance(hi, (str, bytes)):  # in SQLite, where texts are larger than numbers
+        raise refusal("not_numbers", "scores", value=Words(f"the text {hi!r}"))
+    if b == names.too_large:
+        raise refusal("too_large", "scores", value=lo if abs(lo) > abs(hi) else hi)
+    if b == names.changed:
+        raise refusal("sql_changed", "source")
+    if b in (names.below, names.above):
+        end = -math.inf if b == names.below else math.inf
+        return end, end, *[None, None] * len(total)
+    if lo == 0 or not total:
+        return lo, hi, *[0, 0] * len(total)
+    if (whole_number(count) or 0) >= sql_text.MOST_ROWS:
+        raise refusal("sql_most_rows", "source", value=count, limit=sql_text.MOST_ROWS)
+    e, known = sql_text.octave(lo), octaves[lo > 0]
+    if e != sql_text.octave(hi) or not known or not max(known[0], sql_text.NORMAL) <= e:
+        raise refusal("sql_changed", "source")
+    return lo, hi, total[0], e - sql_text.FINEST

@@ -79,8 +79,6 @@ class Query:
         self._dialect, self._rows, self._keys = dialect, rows, list(keys)
         self._number = Constants(dialect)
 
-    # ------------------------------------------------------------------------------------------------------- the extent
-
     def of_extent(self) -> str:
         """One row: largest and smallest score above zero, smallest and largest below it, and 1 if there is a zero."""
         far = self._number(1, 1000)
@@ -91,18 +89,16 @@ class Query:
             f"FROM (\n{_indented(self._rows)}\n) t\nWHERE x >= -{far} AND x <= {far}"
         )
 
-    # --------------------------------------------------------------------------------------------------------- the bins
-
     def of_bins(self, window: Window, extent: Extent | None, exact: bool) -> str:
         """A row for each label, group and bin: these, the name of the bin, count, sum of m, smallest, largest score."""
         below, above = octaves_of(window, extent)
         inside, zero = self._inside(window, extent)
         if len(below) + len(above) <= FEW:
-            p = self._tree("x", [*_below(below), *_above(above)])
+            p = self._tree("x", _signed(below, above))
             layers = [["x", f"CASE WHEN {inside} THEN\n{_indented(p)}\nEND AS p"]]
         else:
-            some = range(1 << DEPTH)
-            tree = self._tree("t", [*_below(some if below else ()), *_above(some if above else ())])
+            some, none = range(1 << DEPTH), range(0)
+            tree = self._tree("t", _signed(some if below else none, some if above else none))
             layers = [
                 ["x", f"CASE WHEN {inside} THEN\n{_indented(self._steps(below, above))}\nEND AS q"],
                 ["x", "q", "x / q AS t"],
@@ -116,22 +112,12 @@ class Query:
             p = f"CASE WHEN p < {normal} THEN {normal} ELSE p END"
         m = self._dialect.whole.format(x=f"(x / {p} * {2**FINEST} + {c}) - {c}") + " AS m"
         layers.append(["x", _cases(cases, changed) + " AS b", *[m] * exact])
-        text = self._rows
+        text, fence = self._rows, f"\n{self._dialect.fence}" if self._dialect.fence else ""
         for columns in layers:
-            text = self._select([*self._keys, *columns], text)
-        told = [
-            *self._keys,
-            "b",
-            f"{self._dialect.count} AS n",
-            *["SUM(m) AS s"] * exact,
-            "MIN(x) AS lo",
-            "MAX(x) AS hi",
-        ]
-        return f"SELECT {', '.join(told)}\nFROM (\n{_indented(text)}\n) t\nGROUP BY {', '.join([*self._keys, 'b'])}"
-
-    def _select(self, columns: Sequence[str], rows: str) -> str:
-        fence = f"\n{self._dialect.fence}" if self._dialect.fence else ""
-        return f"SELECT {', '.join(columns)}\nFROM (\n{_indented(rows)}\n) t{fence}"
+            text = f"SELECT {', '.join([*self._keys, *columns])}\nFROM (\n{_indented(text)}\n) t{fence}"
+        keys = ", ".join([*self._keys, "b"])
+        told = f"{keys}, {self._dialect.count} AS n, {'SUM(m) AS s, ' * exact}MIN(x) AS lo, MAX(x) AS hi"
+        return f"SELECT {told}\nFROM (\n{_indented(text)}\n) t\nGROUP BY {keys}"
 
     def _inside(self, window: Window, extent: Extent | None) -> tuple[str, bool]:
         """Which scores lie in octaves of the window, and whether zero may be there beside them."""
@@ -233,12 +219,9 @@ def names_of(window: Window, extent: Extent | None) -> Names:
     return Names(*(2.0**e for e in range(past, past + 4)))
 
 
-def _below(octaves: range | tuple[()]) -> list[tuple[bool, int]]:
-    return [(True, e) for e in reversed(octaves)]
-
-
-def _above(octaves: range | tuple[()]) -> list[tuple[bool, int]]:
-    return [(False, e) for e in octaves]
+def _signed(below: range, above: range) -> list[tuple[bool, int]]:
+    """Octaves from the lowest scores to the highest, with whether they are below zero."""
+    return [*((True, e) for e in reversed(below)), *((False, e) for e in above)]
 
 
 def _indented(text: str) -> str:
