@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import short_number, threshold_number
 from gstar_fast._criteria import CRITERION, Form
-from gstar_fast._report.data import FrontierPoints, mixture_text
+from gstar_fast._report.data import FrontierPoints
 from gstar_fast._report.html import Html, join, tag
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.parts import Note
@@ -62,7 +62,7 @@ class Contents:
     names: dict[Name, str]
     digest: str
     made: str
-    versions: tuple[tuple[str, str], ...]
+    versions: dict[str, str]
     command: str
     is_python: bool
 
@@ -75,6 +75,11 @@ class Contents:
     def measure(self) -> str:
         """What was minimised, ignoring penalties."""
         return "cost" if self.costly else "error"
+
+    @property
+    def error_name(self) -> str:
+        """The same, as axes and columns are called."""
+        return "cost" if self.costly else "error rate"
 
     @property
     def before_words(self) -> str:
@@ -142,8 +147,11 @@ def estimate_cell(estimate: Estimate | None) -> Html:
 
 
 def threshold_text(result: Result, group: Name) -> str:
-    """A group's threshold, or its mixture."""
-    return mixture_text(result, group, threshold_number)
+    """A group's threshold, or its thresholds with their probabilities."""
+    mixture = result.mixtures[group] if result.mixtures is not None else ()
+    if len(mixture) > 1:
+        return " | ".join(f"{100 * p:.3g}\u00a0%\u00a0{threshold_number(t)}" for t, p in mixture)
+    return threshold_number(result.thresholds[group])
 
 
 def asked(result: Result) -> list[str]:

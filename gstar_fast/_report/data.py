@@ -6,9 +6,8 @@ The page and the figures for notebooks both draw what is prepared here, so they 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,8 +45,7 @@ MARKERS = ("circle", "square", "triangle", "diamond", "plus", "cross", "down", "
 LABEL_COLORS = (VERMILLION, BLUE)  # label 0, label 1
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """How one group is drawn: colour, dashes and marker all say the same, so that none of them is needed."""
 
     color: int
@@ -102,8 +100,7 @@ def featured(audit: Audit, most: int = MOST_FEATURED) -> tuple[Name, ...]:
 # ------------------------------------------------------------------------------------------------------- densities
 
 
-@dataclass(frozen=True)
-class CellCurve:
+class CellCurve(NamedTuple):
     """Histogram of one cell, and its density as a curve where there is one."""
 
     label: int
@@ -111,10 +108,10 @@ class CellCurve:
     rows: float
     edges: Array
     heights: Array
-    x: Array
-    pdf: Array
-    kind: str | None  #: of the density; None where only counts are drawn
-    problem: str | None  #: why there is no density
+    x: Array = np.empty(0)
+    pdf: Array = np.empty(0)
+    kind: str | None = None  #: of the density; None where only counts are drawn
+    problem: str | None = None  #: why there is no density
 
 
 def histogram(cell: Cell, low: float = -math.inf, high: float = math.inf) -> tuple[Array, Array]:
@@ -162,18 +159,18 @@ def some_cells(sketch: Sketch, groups: Iterable[Name] | None) -> Iterator[Cell]:
 
 def _curve(cell: Cell, kind: str | None, bandwidth: float | str | None, low: float, high: float) -> CellCurve:
     edges, heights = histogram(cell, low, high)
-    bars = CellCurve(cell.label, cell.group, float(cell.n_rows), edges, heights, np.empty(0), np.empty(0), None, None)
+    bars = CellCurve(cell.label, cell.group, float(cell.n_rows), edges, heights)
     if kind is None or not len(edges):
         return bars
     try:
         made = _density.make(cell, kind, bandwidth)
     except NoDensityError as error:
-        return replace(bars, problem=str(error))
+        return bars._replace(problem=str(error))
     x = np.linspace(max(edges[0], low), min(edges[-1], high), CURVE_POINTS)
     pdf = np.asarray(made.pdf(x))
     if made.parameters.get("shape", 1.0) < 1.0:  # type: ignore[operator]
         pdf = np.minimum(pdf, 2.0 * heights.max())  # next to its pole the curve would leave no room for the rest
-    return replace(bars, x=x, pdf=pdf, kind=made.kind)
+    return bars._replace(x=x, pdf=pdf, kind=made.kind)
 
 
 def quantiles(cell: Cell, shares: Sequence[float]) -> list[float]:
@@ -198,8 +195,7 @@ def score_window(sketch: Sketch, groups: Iterable[Name], marks: Iterable[float] 
 # ------------------------------------------------------------------------------------------------------------- ROC
 
 
-@dataclass(frozen=True)
-class Roc:
+class Roc(NamedTuple):
     """tpr against fpr of one group over the edges of the sketch, thinned; from (1, 1) at -inf down to (0, 0)."""
 
     fpr: Array
@@ -235,37 +231,26 @@ def thinned(x: ArrayLike, y: ArrayLike, most: int, keep: Iterable[int] = ()) -> 
     """Places of at most `most` points of a curve that runs one way in both axes, besides those in `keep`.
 
     Both axes are scaled to one and the way along the curve (across plus along) is cut into equal steps; the first point
-    of each step stays, and both ends. No point left out is further than one step from one that stayed. The steps are as
-    small as `most` allows: where the curve jumps they hold no points.
+    of each step stays, and both ends. No point left out is further than one step from one that stayed.
     """
     across, along = (np.abs(np.asarray(v, dtype=np.float64) - np.asarray(v)[0]) for v in (x, y))
     n = len(across)
-    forced = {0, n - 1, *keep}
     if n <= most:
         return np.arange(n)
     way = sum((v / v.max() if v.max() > 0 else v for v in (across, along)), np.zeros(n))
-    way /= max(way.max(), 1e-300)
-    first = np.zeros(1, dtype=np.int64)
-    for finer in (1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0):
-        steps = max(int(finer * (most - 2)), 1)
-        step = np.minimum((way * steps).astype(np.int64), steps - 1)
-        tried = np.flatnonzero(np.diff(step, prepend=-1) > 0)
-        if len(tried) > max(most - 2, 1):
-            break
-        first = tried
-    return np.array(sorted({*first.tolist(), *forced}), dtype=np.int64)
+    first = np.searchsorted(way, np.linspace(0, way[-1], max(most - 1, 2)))
+    return np.unique([*first, 0, n - 1, *keep])
 
 
 # -------------------------------------------------------------------------------------------------------- frontier
 
 
-@dataclass(frozen=True)
-class FrontierPoints:
+class FrontierPoints(NamedTuple):
     """The points of a frontier that are shown, each with its whole result."""
 
     criterion: str
-    results: tuple[Result, ...]
-    errors: tuple[float, ...]  #: what was minimised: the error rate, weighted where costs or balance were asked for
+    results: list[Result]
+    errors: list[float]  #: what was minimised: the error rate, weighted where costs or balance were asked for
     start: int  #: which of them stands nearest to the result: the last whose gap is not larger
     on_curve: bool  #: whether the result is that one
     total: int  #: points of the whole frontier; of a randomised one, its corners
@@ -284,53 +269,37 @@ def frontier_points(frontier: Frontier, result: Result, sketch: Sketch, most: in
 
     Between the corners of a randomised frontier there are points at equal steps of the gap.
     """
-    gap = result.gaps.get(frontier.criterion, 0.0)
-    if frontier.lower_bounds is not None:
-        return _with_bounds(frontier, result, sketch)
-    if frontier.randomized:
-        return _between_corners(frontier, result, gap)
-    near = np.flatnonzero(frontier.gaps <= gap + 1e-12)
-    chosen = int(near[-1]) if len(near) else 0
-    most = frontier_most(len(frontier.groups)) if most is None else most
-    places = thinned(frontier.gaps, frontier.costs, most, keep=[chosen]).tolist()
-    results = tuple(frontier.result(i) for i in places)
-    start = places.index(chosen)
-    same = not result.randomized and results[start].thresholds == result.thresholds
-    errors = tuple(frontier.costs[places].tolist())
-    kind: Literal["all", "penalties"] = "all" if frontier.penalty is None else "penalties"
-    return FrontierPoints(frontier.criterion, results, errors, start, same, len(frontier), kind, frontier.proven_to)
-
-
-def _with_bounds(frontier: Frontier, result: Result, sketch: Sketch) -> FrontierPoints:
-    """All points of a frontier that is known at some limits, and at that of the result besides."""
-    assert frontier.lower_bounds is not None
-    name, gap = frontier.criterion, result.gaps.get(frontier.criterion, 0.0)
-    results = [frontier.result(i) for i in range(len(frontier))]
-    limit = result.question.gap_limits.get(name)
-    same = False
-    if limit is not None and limit >= frontier.gaps[0]:
-        own = frontier.at(gap=limit, sketch=sketch)
-        same = own.gaps[name] == gap and abs(own.loss - result.loss) <= 1e-12
-        results = [r for r in results if r.gaps[name] != own.gaps[name]] + [own]
-    results.sort(key=lambda r: r.gaps[name])
-    start = max((i for i, r in enumerate(results) if r.gaps[name] <= gap + 1e-12), default=0)
-    errors = tuple(math.sqrt(r.loss) for r in results)
-    between = float(np.median(frontier.costs - frontier.lower_bounds))
-    return FrontierPoints(name, tuple(results), errors, start, same, len(results), "all", frontier.proven_to, between)
-
-
-def _between_corners(frontier: Frontier, result: Result, gap: float) -> FrontierPoints:
-    low, high = float(frontier.gaps[0]), float(frontier.gaps[-1])
-    inside = min(max(gap, low), high)
-    steps = np.linspace(low, high, MIXED_POINTS).tolist()
-    gaps = sorted({*steps, *frontier.gaps.tolist(), inside})
-    results = tuple(frontier.at(gap=g) for g in gaps)
-    errors = tuple(math.sqrt(r.loss) for r in results)  # with limits only, the loss is the squared error
-    start = gaps.index(inside)
-    same = inside == gap and abs(math.sqrt(result.loss) - errors[start]) <= 1e-9
-    return FrontierPoints(
-        frontier.criterion, results, errors, start, same, len(frontier), "mixtures", frontier.proven_to
-    )
+    name, total, between = frontier.criterion, len(frontier), None
+    kind: Literal["all", "mixtures", "penalties"] = "all" if frontier.penalty is None else "penalties"
+    gap = result.gaps.get(name, 0.0)
+    if frontier.lower_bounds is not None:  # known at some limits only; that of the result is added
+        results = [frontier.result(i) for i in range(total)]
+        limit, same = result.question.gap_limits.get(name), False
+        if limit is not None and limit >= frontier.gaps[0]:
+            own = frontier.at(gap=limit, sketch=sketch)
+            same = own.gaps[name] == gap and abs(own.loss - result.loss) <= 1e-12
+            results = [r for r in results if r.gaps[name] != own.gaps[name]] + [own]
+        results.sort(key=lambda r: r.gaps[name])
+        start = max((i for i, r in enumerate(results) if r.gaps[name] <= gap + 1e-12), default=0)
+        errors = [math.sqrt(r.loss) for r in results]
+        total, between = len(results), float(np.median(frontier.costs - frontier.lower_bounds))
+    elif frontier.randomized:
+        kind, low, high = "mixtures", float(frontier.gaps[0]), float(frontier.gaps[-1])
+        inside = min(max(gap, low), high)
+        gaps = sorted({*np.linspace(low, high, MIXED_POINTS).tolist(), *frontier.gaps.tolist(), inside})
+        results = [frontier.at(gap=g) for g in gaps]
+        errors = [math.sqrt(r.loss) for r in results]  # with limits only, the loss is the squared error
+        start = gaps.index(inside)
+        same = inside == gap and abs(math.sqrt(result.loss) - errors[start]) <= 1e-9
+    else:
+        near = np.flatnonzero(frontier.gaps <= gap + 1e-12)
+        chosen = int(near[-1]) if len(near) else 0
+        most = frontier_most(len(frontier.groups)) if most is None else most
+        places = thinned(frontier.gaps, frontier.costs, most, keep=[chosen]).tolist()
+        results, errors = [frontier.result(i) for i in places], frontier.costs[places].tolist()
+        start = places.index(chosen)
+        same = not result.randomized and results[start].thresholds == result.thresholds
+    return FrontierPoints(name, results, errors, start, same, total, kind, frontier.proven_to, between)
 
 
 # ------------------------------------------------------------------------------------------------------------ gaps
@@ -339,11 +308,3 @@ def _between_corners(frontier: Frontier, result: Result, gap: float) -> Frontier
 def main_gaps(audit: Audit) -> list[str]:
     """Gaps that are differences, in the order of the text of a result: what a picture can put on one axis."""
     return [name for name, one in CRITERION.items() if name in audit.gaps and one.form is not Form.RATIO]
-
-
-def mixture_text(result: Result, group: Name, number: Callable[[float], str]) -> str:
-    """A group's threshold as text, or its thresholds with their probabilities."""
-    mixture = result.mixtures[group] if result.mixtures is not None else ()
-    if len(mixture) > 1:
-        return " | ".join(f"{100 * p:.3g}\u00a0%\u00a0{number(t)}" for t, p in mixture)
-    return str(number(result.thresholds[group]))

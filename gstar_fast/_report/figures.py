@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import short_number, threshold_number
@@ -18,22 +18,26 @@ from gstar_fast._report.svg import Scale, around, dashes, line, marker, place, p
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit, Estimate
 
-Point = tuple[float, float]
+Point: TypeAlias = tuple[float, float]
+Legend: TypeAlias = list[tuple[Html, object]]
 
 
 def legend(entries: Sequence[tuple[Html, object]], live: Sequence[tuple[Html, object]] = ()) -> Html:
     """Signs with their words, as a list that wraps; `live` ones need the page's script."""
-    items = [tag("li", sign, tag("span", words)) for sign, words in entries]
-    items += [tag("li", sign, tag("span", words), class_="live") for sign, words in live]
-    return tag("ul", *items, class_="legend")
+    both = [*((one, None) for one in entries), *((one, "live") for one in live)]
+    return tag(
+        "ul", *(tag("li", sign, tag("span", words), class_=kind) for (sign, words), kind in both), class_="legend"
+    )
+
+
+def upwards(y: float, words: str) -> Html:
+    """The name of a vertical axis."""
+    return tag("text", words, class_="axis-name", text_anchor="middle", transform=f"translate(13 {y}) rotate(-90)")
 
 
 def sign(*parts: Html) -> Html:
     """A small picture for the legend; the words beside it say what it is."""
     return tag("svg", *parts, viewBox="0 0 34 16", class_="sign", aria_hidden="true")
-
-
-# ---------------------------------------------------------------------------------------------------------- scores
 
 
 def score_panel(
@@ -66,7 +70,8 @@ def score_panel(
             points = [(across(float(x)), side(float(y))) for x, y in zip(cell.x, cell.pdf, strict=True)]
             parts.append(tag("path", d=polyline(points), class_=f"curve y{cell.label}"))
     parts.append(line(10, middle, 350, middle, "axis"))
-    parts += [_across(before, across, "unified", 24), _across(threshold, across, "threshold", 18)]
+    for value, kind, top in ((before, "unified", 24), (threshold, "threshold", 18)):
+        parts.append(line(across(value), top, across(value), 214, kind))
     for label, y in ((1, 38), (0, 208)):
         share = accepted[label]
         parts.append(text(16, y, f"label {label}", classes=f"name y{label}"))
@@ -77,27 +82,14 @@ def score_panel(
             parts.append(text(180, middle - 30 if label == 1 else middle + 38, "no scores to draw", "middle", "note"))
     at = across(threshold)
     anchor = "start" if at < 70 else "end" if at > 290 else "middle"
-    parts.append(text(at, 13, _threshold_words(threshold), anchor, "value"))
+    own, unified = threshold_number(threshold), threshold_number(before)
+    said = own if math.isfinite(threshold) else "-inf: accepts all" if threshold < 0 else "inf: accepts none"
+    parts.append(text(at, 13, said, anchor, "value"))
     for value, words in across.ticks(5):
         parts.append(line(across(value), 216, across(value), 220, "axis"))
         parts.append(text(across(value), 233, words, "middle", "tick"))
-    own, unified = threshold_number(threshold), threshold_number(before)
     title = f"Scores of group {group} with its threshold {own} and the unified one {unified}"
     return svg(name, width, height, title, *parts)
-
-
-def _across(value: float, across: Scale, kind: str, top: float) -> Html:
-    """A vertical line; at the end of the picture where the value is beyond it."""
-    return line(across(value), top, across(value), 214, kind)
-
-
-def _threshold_words(value: float) -> str:
-    if math.isinf(value):
-        return "-inf: accepts all" if value < 0 else "inf: accepts none"
-    return threshold_number(value)
-
-
-# ------------------------------------------------------------------------------------------------------------- ROC
 
 
 def roc(
@@ -114,18 +106,10 @@ def roc(
         parts += [text(across(value), 367, words, "middle", "tick"), text(44, up(value) + 4, words, "end", "tick")]
     parts.append(line(50, 350, 390, 10, "chance"))
     parts.append(text(220, 388, "false positive rate", "middle", "axis-name"))
-    parts.append(
-        tag(
-            "text",
-            "true positive rate",
-            class_="axis-name",
-            text_anchor="middle",
-            transform="translate(13 180) rotate(-90)",
-        )
-    )
+    parts.append(upwards(180, "true positive rate"))
     ways: list[Html] = []
     marks: list[Html] = []
-    entries: list[tuple[Html, object]] = []
+    entries: Legend = []
     for i, group in enumerate(names):
         if group not in curves:  # nothing to draw, so nothing to explain
             continue
@@ -147,9 +131,6 @@ def roc(
     entries.append((sign(marker("circle", 17, 8, "empty g4", 4.5)), "empty sign: at the unified threshold"))
     title = "ROC curves of the groups with the chosen points and those of the unified threshold"
     return join([svg("roc", 400, 396, title, *parts, *ways, *marks, classes="square"), legend(entries)])
-
-
-# -------------------------------------------------------------------------------------------------------- frontier
 
 
 def frontier_positions(points: FrontierPoints, extra: Sequence[Point]) -> tuple[Scale, Scale, list[Point]]:
@@ -174,12 +155,10 @@ def frontier(
     for value, words in up.ticks(5):
         parts += [line(66, up(value), 448, up(value), "grid"), text(60, up(value) + 4, words, "end", "tick")]
     for value, words in across.ticks(6):
-        parts += [
-            line(across(value), 248, across(value), 252, "axis"),
-            text(across(value), 266, words, "middle", "tick"),
-        ]
+        x = across(value)
+        parts += [line(x, 248, x, 252, "axis"), text(x, 266, words, "middle", "tick")]
     parts.append(line(66, 248, 448, 248, "axis"))
-    entries: list[tuple[Html, object]] = []
+    entries: Legend = []
     stroke = tag("line", x1="1", y1="8", x2="33", y2="8", class_="frontier")
     entries.append((sign(stroke), "what penalties reach" if points.kind == "penalties" else "least error at each gap"))
     if limit is not None and across.low <= limit <= across.high:
@@ -205,15 +184,10 @@ def frontier(
     ring = tag("circle", r="9", class_="ring")
     parts.append(tag("g", ring, id="ring", class_="live", transform=f"translate({place(x)} {place(y)})"))
     parts.append(text(257, 287, f"{points.criterion.replace('_', ' ')} gap", "middle", "axis-name"))
-    parts.append(
-        tag("text", error_name, class_="axis-name", text_anchor="middle", transform="translate(13 130) rotate(-90)")
-    )
+    parts.append(upwards(130, error_name))
     ringed = (sign(tag("circle", cx="17", cy="8", r="6.5", class_="ring")), "where the slider stands")
     picture = svg("frontier", 460, 294, f"Frontier of error and {points.criterion} gap", *parts)
     return join([picture, legend(entries, [ringed])])
-
-
-# ------------------------------------------------------------------------------------------------------------ gaps
 
 
 def gaps(before: Audit, after: Audit, limits: Mapping[str, float], before_words: str) -> Html:
@@ -239,7 +213,7 @@ def gaps(before: Audit, after: Audit, limits: Mapping[str, float], before_words:
         parts += _gap_marks(after.gaps[name], across, y + 5, "filled g0", "diamond", f"{name} after")
     was = sign(line(1, 8, 33, 8, "whisker g1"), marker("circle", 17, 8, "empty g1", 4.5))
     now = sign(line(1, 8, 33, 8, "whisker g0"), marker("diamond", 17, 8, "filled g0", 4.5))
-    entries: list[tuple[Html, object]] = [(was, before_words), (now, "after: the chosen thresholds")]
+    entries: Legend = [(was, before_words), (now, "after: the chosen thresholds")]
     if any(name in limits for name in names):
         entries.append((sign(line(17, 0, 17, 16, "limit")), "limit asked for"))
     picture = svg("gaps", 460, bottom + 22, "Gaps before and after, with their intervals", *parts)

@@ -33,17 +33,14 @@ def join(parts: Iterable[object], between: str = "") -> Html:
 
 def tag(name: str, *children: object, **attributes: object) -> Html:
     """One element. `class_` is class, `aria_label` aria-label; None and False leave an attribute out."""
-    shown = "".join(_attribute(key, value) for key, value in attributes.items())
+    shown = ""
+    for key, value in attributes.items():
+        if value is not None and value is not False:
+            shown += f" {key.rstrip('_').replace('_', '-')}"
+            shown += "" if value is True else f'="{escape(printable(str(value)))}"'
     if name in VOID and not children:
         return Html(f"<{name}{shown}/>")
     return Html(f"<{name}{shown}>{join(children)}</{name}>")
-
-
-def _attribute(key: str, value: object) -> str:
-    if value is None or value is False:
-        return ""
-    name = key.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(printable(str(value)))}"'
 
 
 def table(

@@ -44,7 +44,7 @@ def page(contents: Contents) -> str:
     )
     return Template(template).substitute(
         title=html(contents.title),
-        generator=html(f"gstar_fast {dict(contents.versions)['gstar_fast']}"),
+        generator=html(f"gstar_fast {contents.versions['gstar_fast']}"),
         style=style,
         script=script,
         style_hash=_hash(style),
@@ -63,9 +63,7 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
 
 
-_ESCAPES = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}
-
-
 def _json(value: object) -> str:
     """JSON that cannot end the script element it stands in."""
-    return json.dumps(value, allow_nan=False, separators=(",", ":")).translate(_ESCAPES)
+    escapes = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).translate(escapes)

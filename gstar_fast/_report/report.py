@@ -12,6 +12,7 @@ import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
+from types import NoneType
 
 import numpy as np
 
@@ -135,36 +136,50 @@ def report(
     digest = frozen.digest()
     _check_digest("result", result.origin.digest, digest, "pass the sketch that was solved, or solve this one")
     frozen = on_its_columns(result, frozen)
-    _check_belongs(result, frozen)
+    segments = None
+    if result.question.by_segment:
+        segments = asked_roles(frozen, result.question.fair_between, result.question.columns)
+    found = set(frozen.groups) if segments is None else {segments.segment(name) for name in frozen.groups}
+    if set(result.thresholds) != found:
+        raise bad_value(
+            "result",
+            f"the result has thresholds for {len(result.thresholds)} groups, the sketch has "
+            f"{len(found)}, and they are not the same; pass the sketch that was solved",
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingClassWarning)  # solve has warned, and the notes say it again
         warnings.simplefilter("ignore", LabelWarning)  # the audits would repeat it
         after = make_audit(result, frozen) if audit is None else audit
-        segments = (
-            None
-            if not result.question.by_segment
-            else asked_roles(frozen, result.question.fair_between, result.question.columns)
-        )
         if before is None:
             rows = frozen if segments is None else protected_sketch(frozen, segments)
-            settings = {"confidence": after.confidence, "replicates": after.replicates, "seed": after.seed}
-            unified = dict.fromkeys(result.rates, result.thresholds.default)
-            before = make_audit(unified, rows, **settings)  # type: ignore[arg-type]
+            before = make_audit(
+                dict.fromkeys(result.rates, result.thresholds.default),
+                rows,
+                confidence=after.confidence,
+                replicates=after.replicates,
+                seed=after.seed,
+            )
         _check_audit(after, result, "audit")
         _check_audit(before, result, "before")
         deciding = Deciding(frozen, after, before, featured(after))
         if segments is not None:
-            deciding = _by_segment(result, segment_sketch(frozen, segments))
+            by_segment = segment_sketch(frozen, segments)
+            unified = dict.fromkeys(result.thresholds, result.thresholds.default)
+            then, once = (make_audit(at, by_segment, replicates=0) for at in (result._decider(), unified))
+            deciding = Deciding(by_segment, then, once, featured(then), "segment")
         curve, why_not = _frontier_of(result, frozen, digest, frontier, criterion)
     notes = [*result.notes, *(note for note in after.notes if note not in result.notes)]
     if result.origin.digest is None:
-        notes.append(
-            Note("no_digest", "the result does not say which sketch it was found on, so that could not be checked")
-        )
+        text = "the result does not say which sketch it was found on, so that could not be checked"
+        notes.append(Note("no_digest", text))
+    is_unified = before.thresholds is not None and all(
+        estimate.value == result.thresholds.default for estimate in before.thresholds.values()
+    )
+    lines = "" if command is None else str(command)
     if command is None:
         given = curve if isinstance(frontier, Frontier) else frontier
         lines = python_command(result, digest, audit, given, criterion, title)
-        if not _is_unified(before, result):
+        if not is_unified:
             lines += "\n# (the audit to compare with was given by hand as before=..., and is not made here)"
     heading = "Threshold report" if title is None else str(title)
     contents = Contents(
@@ -174,15 +189,20 @@ def report(
         audit=after,
         before=before,
         deciding=deciding,
-        is_unified=_is_unified(before, result),
+        is_unified=is_unified,
         points=None if curve is None else frontier_points(curve, result, frozen),
         no_points=why_not,
         notes=tuple(notes),
         names=display_names(tuple(dict.fromkeys([*after.groups, *deciding.audit.groups]))),
         digest=digest,
         made=_time(made),
-        versions=_versions(),
-        command=lines if command is None else str(command),
+        versions={
+            "gstar_fast": sys.modules["gstar_fast"].__version__,  # of the code that runs, perhaps not the one installed
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+            "backend": _backends.current(),
+        },
+        command=lines,
         is_python=command is None,
     )
     return Report(page(contents), heading)
@@ -191,21 +211,15 @@ def report(
 def _check_kinds(
     result: object, sketch: object, audit: object, before: object, frontier: object, criterion: object
 ) -> None:
-    for value, argument, kind, made_by in (
-        (result, "result", Result, "gf.solve"),
-        (audit, "audit", Audit, "gf.audit"),
-        (before, "before", Audit, "gf.audit"),
+    for value, argument, kinds, expected, cure in (
+        (result, "result", Result, "what gf.solve returns", ""),
+        (sketch, "sketch", Sketch, "a Sketch", "; Sketch.load(path) reads a saved one"),
+        (audit, "audit", (Audit, NoneType), "what gf.audit returns", ""),
+        (before, "before", (Audit, NoneType), "what gf.audit returns", ""),
+        (frontier, "frontier", (Frontier, bool, NoneType), "what gf.frontier returns, or a bool", ""),
     ):
-        if not isinstance(value, kind) and (value is not None or argument == "result"):
-            raise bad_type(argument, f"{argument} must be what {made_by} returns, got {type(value).__name__}")
-    if not isinstance(sketch, Sketch):
-        raise bad_type(
-            "sketch", f"sketch must be a Sketch, got {type(sketch).__name__}; Sketch.load(path) reads a saved one"
-        )
-    if frontier is not None and not isinstance(frontier, (Frontier, bool)):
-        raise bad_type(
-            "frontier", f"frontier must be what gf.frontier returns, or a bool; got {type(frontier).__name__}"
-        )
+        if not isinstance(value, kinds):
+            raise bad_type(argument, f"{argument} must be {expected}, got {type(value).__name__}{cure}")
     if criterion is not None:
         check_criterion(criterion, "criterion")
 
@@ -220,26 +234,6 @@ def _check_digest(argument: str, of_sketch: str | None, digest: str, cure: str) 
         )
 
 
-def _check_belongs(result: Result, sketch: Sketch) -> None:
-    found = set(sketch.groups)
-    if result.question.by_segment:
-        roles = asked_roles(sketch, result.question.fair_between, result.question.columns)
-        found = {roles.segment(name) for name in sketch.groups}
-    if set(result.thresholds) != found:
-        raise bad_value(
-            "result",
-            f"the result has thresholds for {len(result.thresholds)} groups, the sketch has "
-            f"{len(found)}, and they are not the same; pass the sketch that was solved",
-        )
-
-
-def _by_segment(result: Result, rows: Sketch) -> Deciding:
-    """What thresholds do to segments, and what one threshold for everybody did."""
-    unified = dict.fromkeys(result.thresholds, result.thresholds.default)
-    after, before = (make_audit(at, rows, replicates=0) for at in (result._decider(), unified))
-    return Deciding(rows, after, before, featured(after), "segment")
-
-
 def _check_audit(given: Audit, result: Result, argument: str) -> None:
     if set(given.groups) != set(result.rates) or given.n_rows != result.n_rows:
         raise bad_value(
@@ -248,30 +242,13 @@ def _check_audit(given: Audit, result: Result, argument: str) -> None:
             f"{len(result.rates)} groups and {result.n_rows:g} rows; audit the sketch that was solved",
         )
     if argument == "audit" and given.thresholds is not None:
-        other = [g for g, e in given.thresholds.items() if e.value != result.thresholds[g]]
-        if other:
-            raise bad_value(
-                "audit",
-                f"audit was made at other thresholds than the result's: group {other[0]!r} has "
-                f"{given.thresholds[other[0]].value!r}, the result {result.thresholds[other[0]]!r}; "
-                "use gf.audit(result, sketch)",
-            )
-
-
-def _is_unified(before: Audit, result: Result) -> bool:
-    """Whether an audit is that of the best unified threshold."""
-    found = before.thresholds
-    return found is not None and all(e.value == result.thresholds.default for e in found.values())
-
-
-def _check_frontier(given: Frontier, result: Result, digest: str) -> None:
-    if set(given.groups) != set(result.thresholds):
-        raise bad_value(
-            "frontier",
-            f"frontier has {len(given.groups)} groups and the result {len(result.thresholds)}, not the same ones; "
-            "compute both on the same sketch",
-        )
-    _check_digest("frontier", given.result(0).origin.digest, digest, "compute it again")
+        for group, estimate in given.thresholds.items():
+            if estimate.value != result.thresholds[group]:
+                raise bad_value(
+                    "audit",
+                    f"audit was made at other thresholds than the result's: group {group!r} has {estimate.value!r}, "
+                    f"the result {result.thresholds[group]!r}; use gf.audit(result, sketch)",
+                )
 
 
 def _frontier_of(
@@ -283,7 +260,13 @@ def _frontier_of(
             raise bad_option(
                 "criterion", f"frontier is one of {given.criterion}, but criterion is {criterion!r}; drop one of them"
             )
-        _check_frontier(given, result, digest)
+        if set(given.groups) != set(result.thresholds):
+            raise bad_value(
+                "frontier",
+                f"frontier has {len(given.groups)} groups and the result {len(result.thresholds)}, not the same ones; "
+                "compute both on the same sketch",
+            )
+        _check_digest("frontier", given.result(0).origin.digest, digest, "compute it again")
         return given, None
     if given is False:
         return None, "The trade-off was left out (frontier=False)."
@@ -292,20 +275,14 @@ def _frontier_of(
         return None, "With one group there is no gap to trade against the error."
     if n > MOST_GROUPS and given is None:
         return None, (
-            f"With {n} {'groups' if not result.question.by_segment else 'segments'} the whole trade-off takes long to "
-            "compute, so it is left out unless asked for: "
-            "frontier=gf.frontier(sketch, criterion)."
+            f"With {n} {'segments' if result.question.by_segment else 'groups'} the whole trade-off takes long to "
+            "compute, so it is left out unless asked for: frontier=gf.frontier(sketch, criterion)."
         )
-    return _computed_frontier(result, sketch, criterion)
-
-
-def _computed_frontier(result: Result, sketch: Sketch, criterion: str | None) -> tuple[Frontier | None, str | None]:
     asked = result.question
     chosen = criterion or next((one.name for one in asked.compared if one.name in CRITERION), EXAMPLE)
     traded = as_difference(CRITERION[chosen]).name if CRITERION[chosen].form is Form.RATIO else chosen
     others = {name: limit for name, limit in result.limits.items() if name not in (chosen, traded)}
-    tries = [others, {}] if others else [{}]
-    for limits in tries:  # other limits are kept, so that the result is a point of the curve; where they can be
+    for limits in [others, {}] if others else [{}]:  # others are kept if they can be: the result is then on the curve
         try:
             found = make_frontier(
                 sketch,
@@ -341,13 +318,3 @@ def _time(made: datetime | None) -> str:
     elif made.tzinfo is None:
         raise bad_option("made", f"made must have a time zone, got {made!r}; use datetime.now(timezone.utc)")
     return made.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _versions() -> tuple[tuple[str, str], ...]:
-    own = sys.modules["gstar_fast"].__version__  # of the code that runs, which is not always the one installed
-    return (
-        ("gstar_fast", str(own)),
-        ("numpy", np.__version__),
-        ("python", platform.python_version()),
-        ("backend", _backends.current()),
-    )

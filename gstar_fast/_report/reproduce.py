@@ -42,19 +42,15 @@ def python_command(
         settings += "".join(f", new_rows={rows}" for rows in sizes)
         lines.append(f"audit = gf.audit(result, sketch, {settings})")
         options.append("audit=audit")
-    if frontier is False:
-        options.append("frontier=False")
-    elif frontier is True:
-        options.append("frontier=True")
+    if isinstance(frontier, bool):
+        options.append(f"frontier={frontier}")
     elif frontier is not None:
         asked, kind = result.question, ", randomize=True" if frontier.randomized else ""
         columns = Question(fair_between=asked.fair_between, decide_by=asked.decide_by or asked.fair_between)
         kind += "".join(f", {one}" for one in columns.as_python())
         if frontier.penalty is not None:
             kind += ', by="penalties"'
-        lines.append(
-            "# the frontier was given by hand; options it was made with, such as limits or prices, are not known"
-        )
+        lines.append("# the frontier was given by hand; its options, such as limits or prices, are not known")
         lines.append(f'frontier = gf.frontier(sketch, "{frontier.criterion}"{kind})')
         options.append("frontier=frontier")
     if criterion is not None:

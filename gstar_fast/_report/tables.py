@@ -29,8 +29,6 @@ from gstar_fast._solver.answer.words import loss_words
 
 METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
 
-# ------------------------------------------------------------------------------------------------------------ asked
-
 
 def asked_section(contents: Contents) -> Html:
     """The question, and how it was answered."""
@@ -56,10 +54,7 @@ def asked_section(contents: Contents) -> Html:
     least_of_all = f"none: the thresholds with the least {contents.measure}, {contents.kind} by {contents.kind}"
     facts = [
         ("limits and penalties", ", ".join(asked_for) or least_of_all),
-        (
-            "cost of an error",
-            f"false positive {fp:g}, false negative {fn:g}" + ("; classes alike" if r.question.balanced else ""),
-        ),
+        ("cost of an error", f"false positive {fp:g}, false negative {fn:g}{'; classes alike' * r.question.balanced}"),
         ("thresholds", "one for everybody" if r.question.unified else kind),
         ("method", f"{r.question.method}, on {where}"),
         ("proof", proof),
@@ -83,9 +78,6 @@ def _asked_of(contents: Contents, name: str) -> str | None:
 
 def _facts(facts: Iterable[tuple[str, object]]) -> Html:
     return tag("dl", *(join([tag("dt", a), tag("dd", b)]) for a, b in facts))
-
-
-# ------------------------------------------------------------------------------------------------------- thresholds
 
 
 def thresholds_section(contents: Contents) -> Html:
@@ -126,9 +118,6 @@ def _exact(contents: Contents, group: Name) -> str:
     if r.mixtures is None:
         return repr(r.thresholds[group])
     return ", ".join(f"{t!r} with probability {p!r}" for t, p in r.mixtures[group])
-
-
-# ------------------------------------------------------------------------------------------------- before and after
 
 
 def gaps_section(contents: Contents) -> Html:
@@ -229,14 +218,11 @@ def rates_section(contents: Contents) -> Html:
     )
 
 
-# --------------------------------------------------------------------------------------------------------- evidence
-
-
 def notes_section(contents: Contents) -> Html:
     """What solve and audit had to say."""
-    if not contents.notes:
-        return section("notes", "Notes", tag("p", "Nothing to note: every group has enough rows of both labels."))
-    return section("notes", "Notes", tag("ul", *(tag("li", note.text) for note in contents.notes), class_="notes"))
+    said = tag("ul", *(tag("li", note.text) for note in contents.notes), class_="notes")
+    none = tag("p", "Nothing to note: every group has enough rows of both labels.")
+    return section("notes", "Notes", said if contents.notes else none)
 
 
 def reproduce_section(contents: Contents) -> Html:
@@ -250,7 +236,7 @@ def reproduce_section(contents: Contents) -> Html:
         ("counted", f"{row_count(s.n_rows)} rows{weight}, {window_words(s)}{skipped}"),
         *([("columns", columns)] if columns else []),
         ("intervals", f"{confidence(audit)}, {row_count(audit.replicates)} replicates, seed {audit.seed}"),
-        ("versions", ", ".join(f"{name} {version}" for name, version in contents.versions)),
+        ("versions", ", ".join(f"{name} {version}" for name, version in contents.versions.items())),
         ("made", contents.made),
     ]
     same = "bit for bit" if r.question.density == "empirical" else "to 1e-9 of the score range"
@@ -258,14 +244,12 @@ def reproduce_section(contents: Contents) -> Html:
     words = (
         f"The same sketch gives the same thresholds, {same}, on every backend. Run this {where}to make the page again:"
     )
-    kept = (
-        "The whole result is inside this file as JSON, in the element with the id “result”: Result.from_json reads it."
-    )
+    kept = "The whole result is inside this file as JSON, in the element with the id “result”: "
     return section(
         "reproduce",
         "Reproduce",
         _facts(facts),
         tag("p", words),
         tag("pre", tag("code", contents.command), tabindex=0, role="region", aria_label="Command"),
-        tag("p", kept, class_="soft small"),
+        tag("p", f"{kept}Result.from_json reads it.", class_="soft small"),
     )

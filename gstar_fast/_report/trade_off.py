@@ -25,7 +25,7 @@ def frontier_section(contents: Contents) -> Html:
     if points is None:
         return section("frontier", title, tag("p", contents.no_points))
     limit = contents.result.question.gap_limits.get(points.criterion)
-    picture = figures.frontier(points, *_marks(contents, points), limit=limit, error_name=_error_name(contents))
+    picture = figures.frontier(points, *_marks(contents, points), limit=limit, error_name=contents.error_name)
     control, follow = _explore(contents, points)
     return section(
         "frontier",
@@ -46,13 +46,6 @@ def slider_points(contents: Contents) -> list[str]:
         "\t".join([_said(contents, points, i), f"{place(x)} {place(y)}", *_cells(contents, points, i)])
         for i, (x, y) in enumerate(at)
     ]
-
-
-# ------------------------------------------------------------------------------------------------------------ words
-
-
-def _error_name(contents: Contents) -> str:
-    return "cost" if contents.costly else "error rate"
 
 
 def _what(contents: Contents, points: FrontierPoints) -> str:
@@ -115,7 +108,7 @@ def _said(contents: Contents, points: FrontierPoints, i: int) -> str:
     gap = points.results[i].gaps[points.criterion]
     return (
         f"point {i + 1} of {len(points.results)}: {plain(points.criterion)} gap {short_number(gap)}, "
-        f"{_error_name(contents)} {short_number(points.errors[i])}{_extremes(contents, points, i)}"
+        f"{contents.error_name} {short_number(points.errors[i])}{_extremes(contents, points, i)}"
     )
 
 
@@ -132,9 +125,6 @@ def _extremes(contents: Contents, points: FrontierPoints, i: int) -> str:
     return said
 
 
-# ---------------------------------------------------------------------------------------------------------- numbers
-
-
 def _marks(contents: Contents, points: FrontierPoints) -> tuple[Point, Point | None]:
     """(gap, cost) of the chosen thresholds and of the unified one, as far as they are known."""
     r = contents.result
@@ -143,28 +133,21 @@ def _marks(contents: Contents, points: FrontierPoints) -> tuple[Point, Point | N
     return chosen, None if was is None else (was, r.before_cost)
 
 
-def _explored(contents: Contents) -> tuple[Name, ...]:
-    """Groups in the slider's table: all of them, or those that are drawn."""
+def _shown(contents: Contents, most: int) -> tuple[Name, ...]:
+    """Groups in a table: all of them, or those that are drawn."""
     groups = contents.deciding.audit.groups
-    return groups if len(groups) <= SLIDER_GROUPS else contents.deciding.featured
-
-
-def _gap_names(points: FrontierPoints) -> list[str]:
-    return list(points.results[points.start].gaps)
+    return groups if len(groups) <= most else contents.deciding.featured
 
 
 def _cells(contents: Contents, points: FrontierPoints, i: int) -> list[str]:
     """What the slider changes, in the order of the page: threshold and rates of each group, error, gaps."""
     point = points.results[i]
     out: list[str] = []
-    for group in _explored(contents):
+    for group in _shown(contents, SLIDER_GROUPS):
         at = (point.rates.by_segment or point.rates)[group]
         out += [threshold_text(point, group), *(short_number(getattr(at, rate)) for rate in RATES)]
     out += [short_number(point.error), *([short_number(points.errors[i])] if contents.costly else [])]
-    return out + [short_number(point.gaps.get(name)) for name in _gap_names(points)]
-
-
-# ----------------------------------------------------------------------------------------------------------- pieces
+    return out + [short_number(point.gaps.get(name)) for name in points.results[points.start].gaps]
 
 
 def _explore(contents: Contents, points: FrontierPoints) -> tuple[Html, Html]:
@@ -179,28 +162,23 @@ def _explore(contents: Contents, points: FrontierPoints) -> tuple[Html, Html]:
     said = _said(contents, points, start)
     slider = tag("input", type="range", id="slider", **ends, aria_valuetext=said, autocomplete="off")
     here = "chosen thresholds" if points.on_curve else "point nearest to the chosen thresholds"
-    jumps = [(0, "smallest gap"), (start, here), (last, f"least {contents.measure}")]
+    least = f"least {contents.measure}"
+    jumps = [(0, "smallest gap"), (start, here), (last, least)]
     control = tag(
         "div",
         tag("label", "Move along the curve", for_="slider"),
         slider,
-        tag(
-            "div",
-            tag("span", "smallest gap"),
-            tag("span", f"least {contents.measure}"),
-            class_="ends",
-            aria_hidden="true",
-        ),
+        tag("div", tag("span", "smallest gap"), tag("span", least), class_="ends", aria_hidden="true"),
         tag("div", *(tag("button", words, type="button", value=i) for i, words in jumps), class_="buttons"),
         tag("output", said, id="said", for_="slider", aria_live="polite"),
         class_="control live",
     )
     needs = f"Moving along the curve needs JavaScript. Shown here: the {here}; the table below has other points."
-    groups = [[who(contents, g), live("n wrap"), live(), live(), live()] for g in _explored(contents)]
+    groups = [[who(contents, g), live("n wrap"), live(), live(), live()] for g in _shown(contents, SLIDER_GROUPS)]
     by_group = table(
         f"{contents.kind.capitalize()}s at this point", [contents.kind, "threshold", "selected", "tpr", "fpr"], groups
     )
-    names = ["error rate", *(["cost"] if contents.costly else []), *map(plain, _gap_names(points))]
+    names = ["error rate", *(["cost"] if contents.costly else []), *map(plain, points.results[start].gaps)]
     numbers = table("Error and gaps at this point", ["", "value"], [[name, live()] for name in names])
     return control, tag("div", tag("p", needs, class_="needs small"), by_group, numbers)
 
@@ -208,13 +186,12 @@ def _explore(contents: Contents, points: FrontierPoints) -> tuple[Html, Html]:
 def _table(contents: Contents, points: FrontierPoints) -> Html:
     gaps = [r.gaps[points.criterion] for r in points.results]
     kept = thinned(gaps, points.errors, TABLE_ROWS, keep=[points.start]).tolist()
-    groups = contents.deciding.audit.groups
-    shown = groups if len(groups) <= TABLE_GROUPS else contents.deciding.featured
+    shown = _shown(contents, TABLE_GROUPS)
     rows = []
     for i in kept:
         number = f"{i + 1}{' (the slider starts here)' * (i == points.start)}"
         thresholds = (tag("td", threshold_text(points.results[i], g), class_="n wrap") for g in shown)
         rows.append([number, short_number(gaps[i]), short_number(points.errors[i]), *thresholds])
     columns = [join(["threshold ", who(contents, g)]) for g in shown]
-    head = ["point", f"{plain(points.criterion)} gap", _error_name(contents), *columns]
+    head = ["point", f"{plain(points.criterion)} gap", contents.error_name, *columns]
     return table(f"{len(kept)} points of the curve", head, rows, quiet=True)

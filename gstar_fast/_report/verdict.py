@@ -7,7 +7,7 @@ limits that are met here and may be expected to hold, roughly, on new rows too.
 from __future__ import annotations
 
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, clearly_over
-from gstar_fast._base.text import short_number, threshold_number
+from gstar_fast._base.text import counted, short_number, threshold_number
 from gstar_fast._criteria import EXAMPLE, TOLERANCE, is_met
 from gstar_fast._report.contents import (
     Contents,
@@ -35,6 +35,8 @@ def verdict_section(contents: Contents) -> Html:
     mark = tag("svg", mark, viewBox="0 0 17 17", class_="sign", aria_hidden="true")
     criteria = asked(r) or ([EXAMPLE] if len(r.rates) > 1 else [])
     criteria = [name for name in criteria if name in r.gaps]
+    more = len(contents.notes) - len(r.notes)  # of the audit; they may be long
+    link = tag("a", f"{counted(more, 'note')} of the audit", href="#notes")
     lines = [
         *_promise(contents),
         tag("p", tag("strong", f"{r.verdict.replace('_', ' ').capitalize()}: "), f"{r.message}."),
@@ -42,13 +44,10 @@ def verdict_section(contents: Contents) -> Html:
         *_on_new_rows(contents),
         *(tag("p", words) for words in _caution(contents, criteria)),
         *(tag("p", tag("strong", "Note: "), f"{note}.") for note in r.notes),
-        *_more_notes(contents),
+        *([tag("p", "Before relying on this, read the ", link, ".")] if more else []),
     ]
     banner = tag("div", tag("h2", mark, headline, id="verdict-name"), *lines, class_=f"verdict {tone}")
     return tag("section", banner, _key_figures(contents, criteria), id="verdict", aria_labelledby="verdict-name")
-
-
-# ----------------------------------------------------------------------------------------------------------- headline
 
 
 def tone_and_headline(contents: Contents) -> tuple[str, str]:
@@ -77,7 +76,9 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
     least = f"Least {'loss' if r.question.penalties else contents.measure}"
     if r.verdict == "unified":
         least = f"No evidence of a lower {contents.measure} than with one threshold for everybody"
-    if trivial := _all_alike(contents):
+    rates = {at["selection_rate"].value or 0.0 for at in contents.audit.rates.values()}
+    if rates in ({0.0}, {1.0}):  # the thresholds decide nothing
+        trivial = f"{'accepting' if 1.0 in rates else 'rejecting'} everybody"
         return "warn", f"{met}, but only by {trivial}" if r.limits else f"{least}, by {trivial}"
     if has(r.notes, "degenerate"):
         return "warn", f"{met if r.limits else least}, but the thresholds hardly decide"
@@ -101,12 +102,6 @@ def _sure(r: Result) -> str:
     return f"with {100 * r.promise.confidence:.6g}\u00a0% confidence"
 
 
-def _all_alike(contents: Contents) -> str | None:
-    """Whether the thresholds decide nothing: everybody is accepted, or nobody."""
-    rates = {at["selection_rate"].value for at in contents.audit.rates.values()}
-    return {0.0: "rejecting everybody", 1.0: "accepting everybody"}.get(rates.pop() or 0.0) if len(rates) == 1 else None
-
-
 def _doubt(contents: Contents) -> str | None:
     """What speaks against limits that are met here holding on new rows; None if nothing does."""
     limits, expected = contents.result.question.gap_limits, contents.audit.new_rows
@@ -122,9 +117,6 @@ def _doubt(contents: Contents) -> str | None:
     return f"expect {sentence_list(about)} on new ones"
 
 
-# ---------------------------------------------------------------------------------------------------------- sentences
-
-
 def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
     """What the thresholds change, in a sentence or two."""
     r = contents.result
@@ -133,19 +125,15 @@ def _outcome(contents: Contents, criteria: list[str]) -> list[object]:
     kind = "one threshold for everybody" if alike else f"one threshold for each {contents.kind}"
     if r.randomized and not alike:
         kind = f"thresholds that are mixed by chance in each {contents.kind}"
-    said: list[object] = [f"With {kind} the error rate goes from {percent(r.before_error)} to {percent(r.error)}"]
+    what = "the error rate goes"
     if contents.costly:
-        cost = f"the cost goes from {short_number(r.before_cost)} to {short_number(r.cost)}, "
-        said = [f"With {kind} {cost}the error rate from {percent(r.before_error)} to {percent(r.error)}"]
+        what = f"the cost goes from {short_number(r.before_cost)} to {short_number(r.cost)}, the error rate"
+    said: list[object] = [f"With {kind} {what} from {percent(r.before_error)} to {percent(r.error)}"]
+    before = {name: f" from {short_number(r.gaps.before[name])}" for name in criteria if name in r.gaps.before}
     if criteria:
-        said += ["; ", sentence_list([_change(contents, name) for name in criteria])]
+        changes = [f"the {gap_word(name)}{before.get(name, '')} to {short_number(r.gaps[name])}" for name in criteria]
+        said += ["; ", sentence_list(changes)]
     return [*said, f". “Before” is {unified}."]
-
-
-def _change(contents: Contents, name: str) -> str:
-    was = contents.result.gaps.before.get(name)
-    start = f" from {short_number(was)}" if was is not None else ""
-    return f"the {gap_word(name)}{start} to {short_number(contents.result.gaps[name])}"
 
 
 def _promise(contents: Contents) -> list[Html]:
@@ -187,8 +175,8 @@ def _on_new_rows(contents: Contents) -> list[Html]:
 def _caution(contents: Contents, criteria: list[str]) -> list[str]:
     """What the numbers do not promise."""
     words = []
-    intervals = {name: limits_of(contents.audit.gaps.get(name)) for name in criteria}
-    known = [f"the {gap_word(name)} between {i.replace(' to ', ' and ')}" for name, i in intervals.items() if i]
+    intervals = {name: limits_of(contents.audit.gaps.get(name), " and ") for name in criteria}
+    known = [f"the {gap_word(name)} between {i}" for name, i in intervals.items() if i]
     if known:
         words.append(
             f"For thresholds fixed beforehand, these rows would put {', '.join(known)}, with "
@@ -201,16 +189,6 @@ def _caution(contents: Contents, criteria: list[str]) -> list[str]:
             "below are counted on the rows themselves and differ a little."
         )
     return words
-
-
-def _more_notes(contents: Contents) -> list[Html]:
-    """A pointer to what the audit had to say, which may be long."""
-    n = len(contents.notes) - len(contents.result.notes)
-    link = tag("a", f"{n} {'note' if n == 1 else 'notes'} of the audit", href="#notes")
-    return [tag("p", "Before relying on this, read the ", link, ".")] if n else []
-
-
-# -------------------------------------------------------------------------------------------------------- key figures
 
 
 def _key_figures(contents: Contents, criteria: list[str]) -> Html:
@@ -238,14 +216,10 @@ def _threshold_card(contents: Contents) -> tuple[str, str]:
     used = list(r.thresholds.values())
     if r.mixtures is not None:
         used = [threshold for mixture in r.mixtures.values() for threshold, _ in mixture]
-    count = (
-        "one for everybody"
-        if r.question.unified or r.verdict == "unified"
-        else f"one for each of {n} {contents.kind}s"
-        if n > 1
-        else f"one {contents.kind}"
-    )
+    count = f"one for each of {n} {contents.kind}s" if n > 1 else f"one {contents.kind}"
     if r.randomized and r.verdict != "unified":
         count = f"mixed by chance in each of {n} {contents.kind}s" if n > 1 else "mixed by chance"
+    elif r.question.unified or r.verdict == "unified":
+        count = "one for everybody"
     low, high = threshold_number(min(used)), threshold_number(max(used))
     return low if low == high else f"{low} to {high}", count

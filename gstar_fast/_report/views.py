@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import row_count, short_number, threshold_number
 from gstar_fast._report import figures
 from gstar_fast._report.contents import Contents, confidence, section, who
-from gstar_fast._report.data import (
-    cell_curves,
-    quantiles,
-    roc_curves,
-    score_window,
-    shortened,
-    some_cells,
-    thinned,
-)
+from gstar_fast._report.data import cell_curves, quantiles, roc_curves, score_window, shortened, some_cells, thinned
 from gstar_fast._report.html import Html, details, table, tag
 from gstar_fast._report.svg import line as line_mark
 from gstar_fast._words import KINDS
-
-if TYPE_CHECKING:
-    from gstar_fast._audit.audit import Audit
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 ROC_ROWS = 24  # points of a curve in its table
@@ -39,18 +26,14 @@ def _choice(contents: Contents) -> str:
     )
 
 
-# ---------------------------------------------------------------------------------------------------------- scores
-
-
 def score_section(contents: Contents) -> Html:
     """Histograms and densities of the cells, with the thresholds across them: the paper's Figure 1."""
-    r, audit = contents.result, contents.deciding.audit
-    marks = [r.thresholds.default, *(r.thresholds[g] for g in contents.deciding.featured)]
-    window = score_window(contents.deciding.sketch, contents.deciding.featured, marks)
+    r, audit, drawn = contents.result, contents.deciding.audit, contents.deciding.featured
+    window = score_window(contents.deciding.sketch, drawn, [r.thresholds.default, *(r.thresholds[g] for g in drawn)])
     kind = r.question.density if r.question.density in KINDS and r.question.density != "empirical" else "kde"
-    curves = cell_curves(contents.deciding.sketch, kind, window=window, groups=contents.deciding.featured)
+    curves = cell_curves(contents.deciding.sketch, kind, window=window, groups=drawn)
     panels = []
-    for i, group in enumerate(contents.deciding.featured):
+    for i, group in enumerate(drawn):
         estimate = (audit.thresholds or {}).get(group)
         low, high = (None, None) if estimate is None else (estimate.low, estimate.high)
         picture = figures.score_panel(
@@ -97,41 +80,34 @@ def _score_table(contents: Contents) -> Html:
     return table("Quantiles of the scores", head, rows, quiet=True)
 
 
-# ------------------------------------------------------------------------------------------------------------- ROC
-
-
-def _point(audit: Audit, group: Name) -> tuple[float, float] | None:
-    fpr, tpr = audit.rates[group]["fpr"].value, audit.rates[group]["tpr"].value
-    return None if fpr is None or tpr is None else (fpr, tpr)
-
-
 def roc_section(contents: Contents) -> Html:
     """What each group's scores make possible, and the point that was chosen: the paper's path figure."""
-    curves = roc_curves(contents.deciding.sketch, contents.deciding.featured)
-    short = {g: shortened(contents.names[g], 40) for g in contents.deciding.featured}
-    chosen = {g: _point(contents.deciding.audit, g) for g in contents.deciding.featured}
-    unified = {g: _point(contents.deciding.before, g) for g in contents.deciding.featured}
+    drawn = contents.deciding.featured
+    curves = roc_curves(contents.deciding.sketch, drawn)
+    short = {g: shortened(contents.names[g], 40) for g in drawn}
+    audits = {"before": contents.deciding.before, "after": contents.deciding.audit}
+    points: dict[str, dict[Name, figures.Point | None]] = {word: {} for word in audits}
+    rows = []
+    for group in drawn:
+        for word, audit in audits.items():
+            fpr, tpr = audit.rates[group]["fpr"].value, audit.rates[group]["tpr"].value
+            points[word][group] = None if fpr is None or tpr is None else (fpr, tpr)
+            rows.append([who(contents, group), tag("td", word), short_number(fpr), short_number(tpr)])
     caption = (
         f"Every threshold of a {contents.kind} is a point on its curve; up and to the left is better. "
         f"{contents.kind.capitalize()}s whose filled signs lie together are accepted at the same rates."
         + _choice(contents)
     )
-    if lacking := [short[g] for g in contents.deciding.featured if g not in curves]:
+    if lacking := [short[g] for g in drawn if g not in curves]:
         caption += f" No curve, for lack of rows of both labels: {', '.join(lacking)}."
-    points = []
-    for group in contents.deciding.featured:
-        for word, audit in (("before", contents.deciding.before), ("after", contents.deciding.audit)):
-            at = audit.rates[group]
-            points.append(
-                [who(contents, group), tag("td", word), short_number(at["fpr"].value), short_number(at["tpr"].value)]
-            )
     lines = []
     for group, curve in curves.items():
         for i in thinned(1 - curve.fpr, 1 - curve.tpr, ROC_ROWS).tolist():
             threshold, fpr, tpr = (float(v[i]) for v in (curve.thresholds, curve.fpr, curve.tpr))
             lines.append([who(contents, group), threshold_number(threshold), short_number(fpr), short_number(tpr)])
-    picture = tag("figure", figures.roc(curves, short, chosen, unified), tag("figcaption", caption))
-    ends = table("Points before and after", [contents.kind, "", "fpr", "tpr"], points)
+    drawing = figures.roc(curves, short, points["after"], points["before"])
+    picture = tag("figure", drawing, tag("figcaption", caption))
+    ends = table("Points before and after", [contents.kind, "", "fpr", "tpr"], rows)
     whole = table(f"{ROC_ROWS} points of each curve", [contents.kind, "threshold", "fpr", "tpr"], lines, quiet=True)
     return section(
         "roc",

@@ -362,7 +362,7 @@ def test_wrong_kinds_are_named(sketch, result):
         gf.report(result, "scores.gstar")
     with pytest.raises(TypeError, match=r"audit must be what gf\.audit returns, got dict"):
         gf.report(result, sketch, audit={})
-    with pytest.raises(TypeError, match=r"frontier must be what gf\.frontier returns, or a bool; got str"):
+    with pytest.raises(TypeError, match=r"frontier must be what gf\.frontier returns, or a bool, got str"):
         gf.report(result, sketch, frontier="equalized_odds")
     with pytest.raises(ValueError, match="did you mean 'equalized_odds'"):
         gf.report(result, sketch, criterion="equalised_odds")
