@@ -167,23 +167,22 @@ class Tally:
     def add(self, source: Input, block: Block, first_row: int) -> None:
         """Count all rows of a block, or raise and count none."""
         c = self.columns
-        of = self._decided if c.decisions else numbers_of
-        scores = of(block.columns[c.score], source.column(c.score), first_row)
-        labels = None if c.label is None else self.labels.of(block.columns[c.label], source.column(c.label), first_row)
+
+        def read(reader: Callable[[Column, str, int], Column], name: str | None) -> Column:
+            return None if name is None else reader(block.columns[name], source.column(name), first_row)
+
+        scores = read(self._decided if c.decisions else numbers_of, c.score)
+        labels = read(self.labels.of, c.label)
+        weights, repeats = read(numbers_of, c.weight), read(numbers_of, c.repeats)
         nulls = self.sketch._passing.group != RAISE
         texts = [name_of_text if block.is_text(name) else None for name in c.group]
         groups = [
             groups_of(block.columns[name], source.column(name), name_of, first_row, nulls=nulls)
             for name, name_of in zip(c.group, texts, strict=True)
         ]
-        weights, repeats = (
-            None if name is None else numbers_of(block.columns[name], source.column(name), first_row)
-            for name in (c.weight, c.repeats)
-        )
+        one: Column = groups if len(groups) > 1 else groups[0]
         try:
-            self.sketch.update(
-                scores, labels, groups if len(groups) > 1 else groups[0], weights=weights, repeats=repeats
-            )
+            self.sketch.update(scores, labels, one, weights=weights, repeats=repeats)
         except (ValueError, TypeError, MemoryError) as error:
             face = Table(c.arguments, c.group, first_row)
             raise CliError(f"{source.name}: {worded(error, face)}") from error

@@ -136,9 +136,8 @@ def report(
     digest = frozen.digest()
     _check_digest("result", result.origin.digest, digest, "pass the sketch that was solved, or solve this one")
     frozen = on_its_columns(result, frozen)
-    segments = None
-    if result.question.by_segment:
-        segments = asked_roles(frozen, result.question.fair_between, result.question.columns)
+    asked = result.question
+    segments = asked_roles(frozen, asked.fair_between, asked.columns) if asked.by_segment else None
     found = set(frozen.groups) if segments is None else {segments.segment(name) for name in frozen.groups}
     if set(result.thresholds) != found:
         raise bad_value(
@@ -291,7 +290,7 @@ def _frontier_of(
                 objective=asked.objective,
                 randomize=asked.randomize,
                 fair_between=asked.fair_between,
-                decide_by=None if not result.question.by_segment else asked.decide_by,
+                decide_by=asked.decide_by if asked.by_segment else None,
             )
         except ValueError as error:
             reason = str(error)

@@ -134,21 +134,16 @@ def gaps_section(contents: Contents) -> Html:
     )
     if not contents.is_unified:
         words += " “Before” is the audit that was given to the report, not the best unified threshold."
-    limits = {
-        name: v for name, v in contents.result.question.gap_limits.items() if CRITERION[name].form is not Form.RATIO
-    }
+    limits = contents.result.question.gap_limits
+    limits = {name: limit for name, limit in limits.items() if CRITERION[name].form is not Form.RATIO}
+    rows = [*map(_held_row, _of_rates(contents)), *(_gap_row(contents, name) for name in names)]
     caption = tag("figcaption", "Gaps that are differences: 0 is parity. Lines are intervals.")
     return section(
         "gaps",
         title,
         tag("p", words),
         tag("figure", figures.gaps(before, audit, limits, contents.before_words), caption),
-        table(
-            "Gaps",
-            head,
-            [*map(_held_row, _of_rates(contents)), *(_gap_row(contents, name) for name in names)],
-            words=[5],
-        ),
+        table("Gaps", head, rows, words=[5]),
     )
 
 
@@ -160,13 +155,7 @@ def _of_rates(contents: Contents) -> list[Held]:
 def _held_row(one: Held) -> list[object]:
     asked_for = tag("td", one.limit.show(), _met(one.met), class_="n")
     numbers = (tag("td", short_number(value), class_="n") for value in (one.before, one.reached))
-    return [
-        plain(one.limit.criterion.name),
-        asked_for,
-        *numbers,
-        "-",
-        one.limit.criterion.measured,
-    ]
+    return [plain(one.limit.criterion.name), asked_for, *numbers, "-", one.limit.criterion.measured]
 
 
 def _met(met: bool | None) -> Html | None:

@@ -64,10 +64,8 @@ def tone_and_headline(contents: Contents) -> tuple[str, str]:
     if missed and r.question.min_rows:
         return "warn", f"Met with small groups pooled, but not between all groups: {', '.join(map(plain, missed))}"
     if missed:  # by thresholds of smooth densities, which know the rows only roughly
-        return (
-            "warn",
-            f"Met by the {r.question.density} densities, but not on the counted rows: {', '.join(map(plain, missed))}",
-        )
+        by = f"the {r.question.density} densities"
+        return "warn", f"Met by {by}, but not on the counted rows: {', '.join(map(plain, missed))}"
     if r.verdict == "unpromised":
         return "warn", f"The {_limits(r)} met on the counted rows, but not promised for new ones"
     if r.verdict not in ("optimal", "unified", "promised"):

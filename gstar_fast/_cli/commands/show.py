@@ -9,7 +9,7 @@ from gstar_fast._base.json import encode_name
 from gstar_fast._base.text import aligned, distinct, printable_name, row_count
 from gstar_fast._cli.output import Console
 from gstar_fast._cli.read import load_sketch, note_alike
-from gstar_fast._sketch.columns import Mixed, in_words, warn_of_labels
+from gstar_fast._sketch.columns import MIXED, in_words, warn_of_labels
 
 
 def show(given: argparse.Namespace, console: Console) -> None:
@@ -29,6 +29,9 @@ def _cells(sketch: gf.Sketch) -> list[list[float]]:
 def facts(sketch: gf.Sketch) -> dict[str, object]:
     """A sketch for JSON."""
     edges = sketch.edges
+    columns = {name: getattr(sketch.columns, name) for name in ("score", "label", "group")}
+    # no text where there are several, since a column may have any
+    columns = {name: {"several": True} if column is MIXED else column for name, column in columns.items()}
     return {
         "rows": sketch.n_rows,
         "skipped": sketch.skipped,
@@ -36,7 +39,7 @@ def facts(sketch: gf.Sketch) -> dict[str, object]:
         "weight": sketch.weight,
         "bins": sketch.bins,
         "level": sketch.level,
-        "columns": {name: _plain(getattr(sketch.columns, name)) for name in ("score", "label", "group")},
+        "columns": columns,
         "positive": sketch.positive,
         "labels": list(sketch.label_texts),
         "window": [float(edges[0]), float(edges[-1])],
@@ -47,11 +50,6 @@ def facts(sketch: gf.Sketch) -> dict[str, object]:
         ],
         "digest": sketch.digest(),
     }
-
-
-def _plain(name: str | tuple[str, ...] | Mixed | None) -> object:
-    """The name of a column; no text where there are several, since a column may have any."""
-    return {"several": True} if isinstance(name, Mixed) else name
 
 
 def _text(sketch: gf.Sketch, most: int = 50) -> str:

@@ -53,9 +53,6 @@ def _why_not(result: gf.Result) -> str | None:
     if result.meets_limits:
         return None
     cannot = "cannot be met" if result.verdict == "infeasible" else "are not met"
-    why = (
-        result.message
-        if result.proof.slack is None
-        else f"they could be if each were {result.proof.slack.each:g} looser"
-    )
+    slack = result.proof.slack
+    why = result.message if slack is None else f"they could be if each were {slack.each:g} looser"
     return f"the limits {cannot}: {why}"
