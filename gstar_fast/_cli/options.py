@@ -103,7 +103,7 @@ def digest(p: argparse.ArgumentParser) -> None:
 def solve(p: argparse.ArgumentParser) -> None:
     p.add_argument("inputs", nargs="+", metavar="IN", help="sketches, which are merged, or tables, which are counted")
     _output(p, "thresholds to write, as JSON; - for standard output")
-    text = "day (UTC) from which `apply` refuses these thresholds"
+    text = "day (UTC) from which `apply` rejects these thresholds"
     p.add_argument("--expires", type=moment, metavar="DATE", help=text)
     p.add_argument("--report", metavar="FILE", help="also write a report (HTML)")
     p.add_argument("--title", help="title of the report")

@@ -65,7 +65,7 @@ def ending(path: str, known: Mapping[str, Kind]) -> Kind:
 
 
 def files(*outputs: str | None) -> str:
-    """Outputs that are files, in words; empty if none was given, or only standard output."""
+    """The names of the outputs that are files, as text; empty if there are none."""
     return " and ".join(path for path in outputs if path is not None and path != "-")
 
 

@@ -94,7 +94,7 @@ def answer(result: gf.Result, text: str, output: str | None, console: Console) -
     if output != "-":
         console.answer(json.loads(text), lambda: str(result))
         return
-    if result.meets_limits and result.verdict != "unpromised":  # else the next program would take what nobody asked for
+    if result.meets_limits and result.verdict != "unpromised":  # the next program must not use others
         write_bytes(text.encode())
     if not (console.json or console.quiet):
         print(for_terminal(str(result)), file=sys.stderr)

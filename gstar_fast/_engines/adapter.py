@@ -100,7 +100,7 @@ class Job:
         return self._answer(lambda: self._counted(data))
 
     def merge(self, answers: Iterable[bytes]) -> bytes:
-        """Answer of a task that merges the answers of others; a refusal among them is its own."""
+        """Answer of a task that merges the answers of others; an error among them is its own."""
         return self._answer(lambda: self._merged(answers, _silent(Sketch())))
 
     def finish(self, answers: Iterable[bytes], *, whole: bool = True) -> Sketch:
@@ -170,7 +170,7 @@ def job_of(score: str, label: str | None, group: str | Sequence[str], **given: U
 
 
 def check_columns(job: Job, found: Iterable[str], argument: str) -> None:
-    """Refuse a table without the columns that the job names."""
+    """Raise if a table does not have each column of the job once."""
     there = list(found)
     for name in job.columns:
         if there.count(name) != 1:
@@ -192,4 +192,4 @@ def _silent(sketch: Sketch) -> Sketch:
 
 
 class _RefusedError(Exception):
-    """A task has refused a row; its answer, the one argument, says which and why."""
+    """A task has rejected a row; its answer, the one argument, says which and why."""

@@ -53,7 +53,7 @@ def sketch(
     Raises
     ------
     InputError
-        If a row of any partition is refused; the message names the column and what to do.
+        If a row of any partition is rejected; the message names the column and what to do.
     """
     check_installed("dask", "dask")
     from dask.base import compute
@@ -90,7 +90,7 @@ def decide(
     column : str
         Name of the new column.
     unknown, nan
-        As in `Decider`. A row that is refused is an error when the frame is computed.
+        As in `Decider`. A row that the decider rejects is an error when the frame is computed.
     """
     decider = as_decider(result, unknown, nan)
     if decider.randomized and key is None:

@@ -58,7 +58,7 @@ def sketch(
     Raises
     ------
     InputError
-        If a row is refused; the message names the column and what to do.
+        If a row is rejected; the message names the column and what to do.
     """
     pushdown = checked_flag("pushdown", pushdown)
     check_frame(df, "df", "pyspark", "pyspark.sql.DataFrame")
@@ -90,7 +90,7 @@ def foreach_batch(
     Raises
     ------
     InputError
-        In the query, if a row is refused, or if the folder has later batches: they come from another checkpoint.
+        In the query, if a row is rejected, or if the folder has later batches: they come from another checkpoint.
     """
     job = job_of(score, label, group, **options)
     place = Path(folder)

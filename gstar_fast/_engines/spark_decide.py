@@ -50,7 +50,7 @@ def decide(
     column : str
         Name of the new column.
     unknown, nan
-        As in `Decider`. A row that is refused fails the query with a message that says why.
+        As in `Decider`. A row that the decider rejects fails the query with a message that says why.
     """
     check_frame(df, "df", "pyspark", "pyspark.sql.DataFrame")
     from pyspark.sql import functions as F  # noqa: N812 (as Spark's own pages have it)

@@ -113,7 +113,7 @@ def plain(name: str) -> str:
 
 
 def confidence(audit: Audit) -> str:
-    """How sure the intervals are, in words."""
+    """The confidence of the intervals, as text."""
     return f"{100 * audit.confidence:.6g}\u00a0% confidence"
 
 

@@ -149,7 +149,7 @@ def frontier(
     limit: float | None,
     error_name: str,
 ) -> Html:
-    """Error against gap: the curve nobody gets below, the chosen point, the unified one, the slider's ring."""
+    """Error against gap: the curve of least errors, the chosen point, the unified one, the slider's ring."""
     across, up, at = frontier_positions(points, [p for p in (chosen, unified) if p is not None])
     parts: list[Html] = []
     for value, words in up.ticks(5):

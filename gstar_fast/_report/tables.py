@@ -103,7 +103,7 @@ def thresholds_section(contents: Contents) -> Html:
         words += f" Where a {contents.kind} has several thresholds, each row draws one by its key, "
         words += "with the probability shown."
     if has_limits:
-        words += f" The interval is where the threshold falls when the rows are drawn anew, with {confidence(audit)}."
+        words += f" The interval is where the threshold falls when the rows are drawn again, with {confidence(audit)}."
     return section(
         "thresholds",
         "Thresholds",
@@ -124,7 +124,7 @@ def gaps_section(contents: Contents) -> Html:
     """Every gap under its own definition, those that were asked for first."""
     audit, before, title = contents.audit, contents.before, "Gaps before and after"
     if len(audit.groups) == 1:
-        return section("gaps", title, tag("p", "With one group there is nobody to compare with: every gap is 0."))
+        return section("gaps", title, tag("p", "There is only one group, so every gap is 0."))
     names = dict.fromkeys([*(name for name in asked(contents.result) if name in audit.gaps), *audit.gaps])
     head = ["gap", "asked", "before", "after", "expected on new rows", "how it is measured"]
     words = (

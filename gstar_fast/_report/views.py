@@ -99,7 +99,7 @@ def roc_section(contents: Contents) -> Html:
         + _choice(contents)
     )
     if lacking := [short[g] for g in drawn if g not in curves]:
-        caption += f" No curve, for lack of rows of both labels: {', '.join(lacking)}."
+        caption += f" No curve, because there are no rows of one label: {', '.join(lacking)}."
     lines = []
     for group, curve in curves.items():
         for i in thinned(1 - curve.fpr, 1 - curve.tpr, ROC_ROWS).tolist():

@@ -93,7 +93,7 @@ def test_missing_classes_constant_scores_and_infinities_are_drawn():
     assert "No curve: label 0, group 'constant'" in page.one(id="scores").text
     legend = [entry.text for entry in page.one(id="roc").one("ul", class_="legend").all("li")]
     assert legend == ["constant", "mixed", "empty sign: at the unified threshold"]
-    assert "No curve, for lack of rows of both labels: positive." in page.one(id="roc").text
+    assert "No curve, because there are no rows of one label: positive." in page.one(id="roc").text
     assert "nan" not in page.one("main").text.lower().replace("nan skipped", "")
 
 

@@ -19,7 +19,7 @@ from gstar_fast._cli.thresholds import answer, asked, with_columns
 
 
 def frontier(given: argparse.Namespace, console: Console) -> None:
-    """Print, and save, every point nobody dominates, or one of them."""
+    """Print, and save, all points of the frontier, or one of them."""
     at = given.at_gap is not None, given.at_error is not None
     if all(at):
         raise CliError("--at-gap and --at-error exclude each other", USAGE)

@@ -36,7 +36,7 @@ def solve(given: argparse.Namespace, console: Console) -> int:
         sys.stdout.flush()
         print(f"gstar-fast: {for_terminal(why + unwritten)}", file=sys.stderr)
         return INFEASIBLE
-    # files first: whoever reads what is printed may have seen enough before its end
+    # files first, since the reader of standard output may close it early
     if given.output not in (None, "-"):
         write_atomically(given.output, text.encode())
     if given.report is not None:
