@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from gstar_fast._base.text import without_secrets
 from gstar_fast._cli.errors import USAGE, CliError
+from gstar_fast._cli.output import refuse_remote
 from gstar_fast._cli.resume import TABLES, Record, check_asked, is_same, load
-from gstar_fast._cli.save import refuse_remote
 from gstar_fast._cli.tables import places
 from gstar_fast._cli.tables.inputs import Input, format_of_output, with_format
 from gstar_fast._cli.tables.places import Identity, canonical

@@ -13,8 +13,7 @@ from typing import Any
 import gstar_fast as gf
 from gstar_fast._base.names import Name, joined_columns
 from gstar_fast._cli.errors import USAGE, CliError
-from gstar_fast._cli.output import Console, for_terminal
-from gstar_fast._cli.save import write_bytes
+from gstar_fast._cli.output import Console, for_terminal, write_bytes
 from gstar_fast._decide import document
 from gstar_fast._sketch.columns import MIXED
 

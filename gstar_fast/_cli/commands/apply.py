@@ -24,10 +24,9 @@ from gstar_fast._base.thresholds import Nan
 from gstar_fast._cli import partitions
 from gstar_fast._cli.count import Distance, Stop, read_ahead
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
-from gstar_fast._cli.output import Console, Progress
+from gstar_fast._cli.output import Console, Progress, check_output
 from gstar_fast._cli.read import tables_of
 from gstar_fast._cli.resume import command
-from gstar_fast._cli.save import check_output
 from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, missing_group, numbers_of
 from gstar_fast._cli.tables.inputs import Input, format_of_output
 from gstar_fast._cli.tables.open import blocks_of, checked_columns

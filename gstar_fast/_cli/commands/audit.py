@@ -13,9 +13,8 @@ from gstar_fast._base.files import write_atomically
 from gstar_fast._base.text import distinct, printable_name
 from gstar_fast._cli.count import Columns
 from gstar_fast._cli.errors import USAGE, CliError
-from gstar_fast._cli.output import Console, json_bytes
+from gstar_fast._cli.output import Console, check_output, ending, json_bytes, note_written
 from gstar_fast._cli.read import count_tables, refuse_options, sketch_of
-from gstar_fast._cli.save import check_output, ending, note_written
 from gstar_fast._cli.tables.inputs import is_sketch
 from gstar_fast._cli.tables.write import table_bytes
 from gstar_fast._cli.thresholds import load_thresholds, take_columns

@@ -11,9 +11,8 @@ from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import encode_name
 from gstar_fast._base.text import aligned, distinct, printable_name, short_number
 from gstar_fast._cli.errors import USAGE, CliError
-from gstar_fast._cli.output import Console, json_bytes
+from gstar_fast._cli.output import Console, check_outputs, ending, json_bytes, note_written
 from gstar_fast._cli.read import sketch_of
-from gstar_fast._cli.save import check_outputs, ending, note_written
 from gstar_fast._cli.tables.write import table_bytes
 from gstar_fast._cli.thresholds import answer, asked, with_columns
 

@@ -6,9 +6,8 @@ import argparse
 
 from gstar_fast._base.text import counted
 from gstar_fast._cli.commands.show import facts
-from gstar_fast._cli.output import Console
+from gstar_fast._cli.output import Console, check_output, write_bytes
 from gstar_fast._cli.read import merged, note_alike, note_skipped
-from gstar_fast._cli.save import check_output, write_bytes
 from gstar_fast._cli.tables.inputs import Skipped, find_sketches
 
 

@@ -6,9 +6,8 @@ import argparse
 
 import gstar_fast as gf
 from gstar_fast._cli.errors import CliError
-from gstar_fast._cli.output import Console, command_line
+from gstar_fast._cli.output import Console, check_output, command_line, ending
 from gstar_fast._cli.read import sketch_of
-from gstar_fast._cli.save import check_output, ending
 from gstar_fast._cli.thresholds import load_thresholds, take_columns
 
 

@@ -10,9 +10,8 @@ import gstar_fast as gf
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.json import dumps
 from gstar_fast._cli.errors import DONE, INFEASIBLE
-from gstar_fast._cli.output import Console, command_line, for_terminal
+from gstar_fast._cli.output import Console, check_outputs, command_line, ending, files, for_terminal, note_written
 from gstar_fast._cli.read import sketch_of
-from gstar_fast._cli.save import check_outputs, ending, files, note_written
 from gstar_fast._cli.thresholds import answer, asked, with_columns
 from gstar_fast._decide.document import seal
 
