@@ -8,9 +8,11 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import math
 import reprlib
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +29,7 @@ from gstar_fast._cli.tables.places import Identity
 VERSION = 1
 ENDING = ".partial"
 LONGEST = 2**32
+DECIDED = "_decided.json"  # names that start with _ are not read as tables
 
 
 class Kind(NamedTuple):
@@ -142,3 +145,52 @@ def go_on(path: Path, before: Record, inputs: list[Input], entries: list[Entry])
         if not is_same(file, entries[i]):
             raise CliError(f"{inputs[i].name} has changed since its rows were counted; drop --resume to start over")
         entries[i] |= {"rows": file["rows"], "whole": file["whole"]}
+
+
+class Decided:
+    """The record of decided tables in an output folder: a new one, or the one to continue, for the same options."""
+
+    def __init__(self, output: str, asked: dict[str, object], *, resume: bool) -> None:
+        folder = Path(output)
+        self._path, self._record, self._saved = folder / DECIDED, Record(asked, []), -math.inf
+        if not folder.exists():
+            above = folder.parent
+            if not above.is_dir():
+                raise CliError(f"there is no folder {above} to make {folder.name} in; make it first: mkdir -p {above}")
+            folder.mkdir()
+        if self._path.exists():
+            if not resume:
+                raise CliError(f"{output} already has decisions. Pass --resume to continue, or choose another folder.")
+            self._record = load(self._path, TABLES)
+            check_asked(output, self._record.asked, asked, TABLES.start_over)
+        elif any(folder.iterdir()):
+            raise CliError(f"{output} is not empty and was not created by apply. Choose an empty folder.")
+        else:
+            self.save()
+        self._done = {file["path"]: file for file in self._record.files}
+
+    def is_done(self, name: str, source: Identity, output: Path) -> bool:
+        """Whether a table was decided, has not changed since, and its output is still there."""
+        before = self._done.get(name)
+        unchanged = before is not None and is_same(before, source)
+        return unchanged and output.exists() and output.stat().st_size == self._done[name].get("output")
+
+    def add(self, name: str, source: Identity, output: Path, rows: int) -> None:
+        """Add a table, and save the record once a second; `source` is what identified the table before it was read.
+
+        A killed process loses the tables of the last second: they are decided again.
+        """
+        size = output.stat().st_size
+        self._done[name] = {**source, "path": name, "rows": rows, "whole": True, "output": size}
+        self._record.files = list(self._done.values())
+        if time.monotonic() - self._saved > 1:
+            self.save()
+
+    def save(self) -> None:
+        """Replace the record as a whole."""
+        self._record.save(self._path)
+        self._saved = time.monotonic()
+
+    def gone(self, names: Iterable[str]) -> list[str]:
+        """Decided tables that are not among the inputs any more."""
+        return sorted(set(self._done).difference(names))

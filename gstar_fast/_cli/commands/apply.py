@@ -6,12 +6,14 @@ import argparse
 import contextlib
 import hashlib
 import itertools
+import os
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +23,14 @@ from gstar_fast._base.files import open_atomically
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import counted, some, span, without_secrets
 from gstar_fast._base.thresholds import Nan
-from gstar_fast._cli import partitions
 from gstar_fast._cli.count import Distance, Stop, read_ahead
 from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
-from gstar_fast._cli.output import Console, Progress, check_output
+from gstar_fast._cli.output import Console, Progress, check_output, refuse_remote
 from gstar_fast._cli.read import tables_of
-from gstar_fast._cli.resume import command
+from gstar_fast._cli.resume import Decided, command
+from gstar_fast._cli.tables import places
 from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, missing_group, numbers_of
-from gstar_fast._cli.tables.inputs import Input, format_of_output
+from gstar_fast._cli.tables.inputs import Input, format_of_output, with_format
 from gstar_fast._cli.tables.open import blocks_of, checked_columns
 from gstar_fast._cli.tables.places import canonical
 from gstar_fast._cli.tables.reader import Block, Column, Kinds, Wanted
@@ -46,7 +48,7 @@ _NAN: dict[str | None, Nan | None] = {None: None, "raise": "raise", "reject": Fa
 def apply(given: argparse.Namespace, console: Console) -> None:
     """Decide the rows of tables and write them with a column `decision`."""
     deciding = Deciding(_decider(given), given)
-    if partitions.is_folder(given.output):
+    if _is_folder(given.output):
         _to_folder(given, deciding, console)
         return
     if given.resume:
@@ -63,11 +65,11 @@ def apply(given: argparse.Namespace, console: Console) -> None:
 def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) -> None:
     """Decide table by table; decided tables stay if a later one fails."""
     inputs, passed = tables_of(given, console)
-    tasks = partitions.tasks(given.inputs, inputs, given.output, given.to)
-    record = partitions.Decided(given.output, _asked(given), resume=given.resume)
-    left = [task for task in tasks if not record.is_done(task)]
+    tasks = _tasks(given.inputs, inputs, given.output, given.to)
+    record = Decided(given.output, _asked(given), resume=given.resume)
+    left = [task for task in tasks if not record.is_done(task.name, task.source.identity(), task.output)]
     before = len(tasks) - len(left)
-    if gone := record.gone(tasks):
+    if gone := record.gone(task.name for task in tasks):
         console.note(f"note: {given.output} keeps decided tables whose inputs are gone: {some(gone, 10)}")
     if before:
         console.note(f"continuing after {counted(before, 'table')}")
@@ -79,7 +81,7 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
                 task.output.parent.mkdir(parents=True, exist_ok=True)
                 source = task.source.identity()  # before it is read, so that a later change is seen
                 rows = run.write([task.source], str(task.output), task.format, task.compression, done)
-                record.add(task, source, rows)
+                record.add(task.name, source, task.output, rows)
                 done += 1
     except Exception as error:
         so_far = f"{before + done} of {counted(len(tasks), 'table')} are decided"
@@ -96,6 +98,52 @@ def _to_folder(given: argparse.Namespace, deciding: Deciding, console: Console) 
         f"{given.output}: {counted(done, 'table')}, {run}"
         + (f"\n{counted(before, 'table')} had been decided before" if before else ""),
     )
+
+
+class _Task(NamedTuple):
+    """One table to decide."""
+
+    source: Input
+    name: str  # within both folders
+    output: Path
+    format: str
+    compression: str | None
+
+
+def _is_folder(output: str) -> bool:
+    """Whether an output is a folder."""
+    return output != "-" and (output.endswith(("/", os.sep)) or Path(output).is_dir())
+
+
+def _tasks(given: list[str], inputs: list[Input], output: str, to: str | None) -> list[_Task]:
+    """The tables to decide; raises if inputs and outputs would mix, or two outputs be the same file."""
+    if len(given) != 1 or given[0] == "-" or not places.is_folder(given[0]):
+        raise CliError(
+            f"{output} is a folder, and it takes the tables of one folder; name that, or a file to write", USAGE
+        )
+    folder = given[0]
+    refuse_remote(output)
+    inner, outer, shown = Path(canonical(output)), Path(canonical(folder)), without_secrets(folder)
+    if inner == outer:
+        raise CliError(f"{output} is also the input; choose another folder")
+    if inner.is_relative_to(outer):
+        why = f"{output} is inside {shown}, so the next run would read its tables"
+        raise CliError(f"{why}; choose another folder")
+    if outer.is_relative_to(inner):
+        why = f"{shown} is inside {output}, so decided tables would be mixed with others"
+        raise CliError(f"{why}; choose another folder")
+    found: dict[Path, _Task] = {}
+    for source in inputs:
+        assert source.path is not None
+        is_url = places.is_url(folder)
+        name = source.path[len(folder.rstrip("/")) + 1 :] if is_url else os.path.relpath(source.path, folder)
+        kept = name if to is None else with_format(name, to)
+        place = Path(output, kept)
+        kind, compression = (source.format, source.compression) if to is None else format_of_output(kept, to)
+        if place in found:
+            raise CliError(f"{source.name} and {found[place].source.name} would both be written to {place}; rename one")
+        found[place] = _Task(source, name, place, kind, compression)
+    return list(found.values())
 
 
 def _asked(given: argparse.Namespace) -> dict[str, object]:
