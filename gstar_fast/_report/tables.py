@@ -143,7 +143,7 @@ def gaps_section(contents: Contents) -> Html:
         title,
         tag("p", words),
         tag("figure", figures.gaps(before, audit, limits, contents.before_words), caption),
-        table("Gaps", head, rows, words=[5]),
+        table("Gaps", head, rows, words=[5], quiet=True),
     )
 
 
