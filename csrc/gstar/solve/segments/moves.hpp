@@ -289,7 +289,7 @@ private:
     }
 
     /// How far a choice misses the limits, added over windows; 0 where it meets them.
-    double missed(const state& now) const {
+    double missed(const state& now) {
         return missed(around_of(now, {}, {}), {});
     }
 
