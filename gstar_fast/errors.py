@@ -63,18 +63,15 @@ class _Coded(BaseException):
         limit: Any = None,
     ) -> None:
         super().__init__(message)
-        self.code = code
-        self.argument = argument
-        self.row = row
-        self.value = value
-        self.limit = limit
+        self.code, self.argument, self.row = code, argument, row
+        self.value, self.limit = value, limit
 
 
 # --------------------------------------------------------------------------------------------------------------- errors
 
 
 class InputError(_Coded, Exception):
-    """What was passed is refused, and nothing was changed.
+    """What was passed is rejected, and nothing was changed.
 
     Every such error is also the built-in one that its kind of mistake has in Python: a `ValueError`, a `TypeError`, a
     `MemoryError` or an `OverflowError`.
@@ -132,7 +129,7 @@ class AssumptionWarning(_Coded, UserWarning):
 class DegenerateWarning(_Coded, UserWarning):
     """Thresholds meet the limits, but hardly decide.
 
-    They accept nearly nobody or nearly everybody of a group, or of all rows, or lose most of what the unified threshold
+    They accept almost no one or almost everyone of a group, or of all rows, or lose most of what the unified threshold
     gains. The message names the groups whose few rows force it, and what helps.
     """
 
@@ -207,3 +204,6 @@ class UnpromisedWarning(UserWarning):
 
     A promise was asked for with ``confidence=``.
     """
+
+
+CLASSES: dict[str, type[Any]] = {name: globals()[name] for name in __all__}

@@ -33,7 +33,7 @@ class Envelope:
         return signed + CHECKSUM.pack(zlib.crc32(signed))
 
     def open(self, data: bytes | memoryview) -> tuple[tuple[int, ...], int]:
-        """The header's own fields, and where the body ends; refuses bytes that are not ours or were damaged."""
+        """The header's own fields, and where the body ends; rejects bytes that are not ours or were damaged."""
         if len(data) < self.header.size + CHECKSUM.size:
             self.refuse(f"it has {len(data)} bytes, too few")
         magic, version, *fields, length = self.header.unpack_from(data)
@@ -86,7 +86,7 @@ def name_bytes(name: Name) -> bytes:
 
 
 class Reader:
-    """Takes values off the front of some bytes; refuses when they run out or are not in shortest form."""
+    """Takes values off the front of some bytes; rejects when they run out or are not in shortest form."""
 
     def __init__(self, data: bytes, start: int, end: int, refuse: Refuse) -> None:
         self.data, self.at, self.end, self.refuse = data, start, end, refuse
@@ -125,9 +125,19 @@ class Reader:
         except UnicodeDecodeError:
             return self.refuse("a name is not valid UTF-8")
 
-    def name(self, inside: bool = False) -> Name:
+    def name(self) -> Name:
         """A group's name."""
         kind = self.take(1)[0]
+        if kind != 3:
+            return self.scalar(kind)
+        n = self.varint(LONGEST_TUPLE + 1)
+        if n == 0:
+            self.refuse("a group's name is an empty tuple")
+        return tuple(self.scalar() for _ in range(n))
+
+    def scalar(self, kind: int | None = None) -> Scalar:
+        """A name that is not a tuple; `kind` is its first byte where that was taken."""
+        kind = self.take(1)[0] if kind is None else kind
         if kind == 0:
             number = self.zigzag()
             if not -(2**63) <= number < 2**63:
@@ -137,14 +147,4 @@ class Reader:
             return self.text()
         if kind == 2:
             return bool(self.varint(2))
-        if kind == 3 and not inside:
-            n = self.varint(LONGEST_TUPLE + 1)
-            if n == 0:
-                self.refuse("a group's name is an empty tuple")
-            return tuple(self._part() for _ in range(n))
         return self.refuse("a group's name has an unknown type")
-
-    def _part(self) -> Scalar:
-        part = self.name(inside=True)
-        assert not isinstance(part, tuple)
-        return part

@@ -32,7 +32,7 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     A file that is replaced keeps its mode. What is no file, a pipe or a device, is written to and not replaced.
     """
     target = Path(os.path.realpath(path))  # through a link, the file it points to is replaced
-    mode = _mode_of(target)
+    mode = target.stat().st_mode if target.exists() else None
     if mode is not None and not stat.S_ISREG(mode):
         with _writer(os.open(target, os.O_WRONLY), path) as file:
             yield file
@@ -54,13 +54,6 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         os.fsync(folder)
     finally:
         os.close(folder)
-
-
-def _mode_of(target: Path) -> int | None:
-    try:
-        return target.stat().st_mode
-    except FileNotFoundError:
-        return None
 
 
 def read_limited(
@@ -154,7 +147,7 @@ def _give_name(descriptor: int, name: str, folder: int) -> None:
 def _named(target: Path) -> Iterator[int]:
     """Where files must have a name: a temporary one, removed on every error. The block closes the descriptor."""
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.saving")
-    # A name nobody can foresee, and a new file or none: what somebody put there, a link perhaps, is not written to.
+    # A name that cannot be foreseen, and a new file or none: a link that was put there is not written to.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         yield descriptor

@@ -1,6 +1,6 @@
 """Documents in JSON: read strictly, and sealed with a checksum of all that they say.
 
-The checksum is of the values, not of the text: a document may be indented anew, its keys may stand in another order,
+The checksum is of the values, not of the text: a document may be indented again, its keys may stand in another order,
 and 1.0 may be written as 1. `docs/guide/decide.md` has the rule; `json.hpp` and `thresholds_json.hpp` in C++ follow it.
 """
 
@@ -30,7 +30,7 @@ def bad_document(text: str) -> InputValueError:
 
 
 def check_text(text: object) -> None:
-    """Refuse what is no text at all: a parsed document, a path, None."""
+    """Reject what is not text: a parsed document, a path, None."""
     if not isinstance(text, (str, bytes)):
         found = type(text).__name__
         raise bad_type("text", f"text must be JSON as str or bytes, got {found}; a file is read by load(path)")
@@ -97,7 +97,7 @@ def sealed(document: Mapping[str, object]) -> dict[str, object]:
 
 
 def check_seal(document: Mapping[str, object], wanted: str) -> None:
-    """Refuse a document whose checksum is not the one of its content, `wanted`."""
+    """Reject a document whose checksum is not the one of its content, `wanted`."""
     found = document.get("checksum")
     if found is None:
         raise bad_document("the checksum is missing: it was changed or damaged")

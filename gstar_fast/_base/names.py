@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -79,7 +80,7 @@ def _clean_scalar(value: object, row: int | None, argument: str) -> Scalar:
 
 
 def check_distinct(names: Iterable[Name]) -> None:
-    """Refuse names Python could not tell apart in a dict, such as True and 1."""
+    """Reject names Python could not tell apart in a dict, such as True and 1."""
     seen: dict[Name, Name] = {}
     for name in names:
         other = seen.setdefault(name, name)
@@ -95,11 +96,9 @@ def given_names(groups: Iterable[object]) -> tuple[Name, ...]:
     if not names:
         raise refusal("groups_empty", "groups=")
     check_distinct(names)
-    seen: set[Name] = set()
-    for name in names:
-        if name in seen:
+    for name, times in Counter(names).items():
+        if times > 1:
             raise refusal("group_twice", "groups=", value=name)
-        seen.add(name)
     return names
 
 

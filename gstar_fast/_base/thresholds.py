@@ -29,6 +29,7 @@ EPOCH: Final = datetime(1970, 1, 1)  # in UTC
 FIRST_SECOND: Final = (datetime.min - EPOCH) // timedelta(seconds=1)
 LAST_SECOND: Final = (datetime.max - EPOCH) // timedelta(seconds=1)
 INFINITE: Final = "use inf to accept nobody, -inf to accept everybody"
+ISO: Final = "2030-01-31T00:00:00Z"
 UNIFIED, RANDOMIZED, DEFAULT, DIGEST, EXPIRES, CUTS = 1, 2, 4, 8, 16, 32
 
 Unknown: TypeAlias = Literal["raise", "default"] | float
@@ -54,14 +55,14 @@ class Thresholds:
 
     @property
     def unknown_threshold(self) -> float | None:
-        """Threshold of a group that has none; None where it is refused."""
+        """Threshold of a group that has none; None where it is rejected."""
         if self.unknown == "raise":
             return None
         return self.default if self.unknown == "default" else float(self.unknown)
 
     @property
     def by_segment(self) -> list[float | None]:
-        """With cut points: the threshold of each segment from 0 on, then that of NaN; None where it is refused."""
+        """With cut points: the threshold of each segment from 0 on, then that of NaN; None where it is rejected."""
         unknown = self.unknown_threshold
         return [*(self.values.get(k, unknown) for k in range(len(self.cuts or ()) + 1)), unknown]
 
@@ -140,25 +141,24 @@ def _number(value: Any, what: str) -> float:
     except OverflowError:
         number = math.inf
     if math.isnan(number):
-        raise bad_value("thresholds", f"{what} is NaN; use inf to accept nobody, -inf to accept everybody")
+        raise bad_value("thresholds", f"{what} is NaN; {INFINITE}")
     if math.isinf(number) and value != number:
-        raise bad_value(
-            "thresholds", f"{what} is too large for a float64; use inf to accept nobody, -inf to accept everybody"
-        )
+        raise bad_value("thresholds", f"{what} is too large for a float64; {INFINITE}")
     return number + 0.0  # -0.0 is 0.0
 
 
 def checked_unknown(unknown: Any, default: float | None) -> Unknown:
     """A policy for groups without a threshold; raises where it is none."""
-    if isinstance(unknown, str):
-        if unknown not in ("raise", "default"):
-            raise bad_value("unknown", f'unknown must be "raise", "default" or a threshold; got {unknown!r}')
-        if unknown == "default" and default is None:
-            raise bad_value(
-                "unknown", 'unknown="default" needs a default threshold, and there is none; give a number instead'
-            )
-        return "raise" if unknown == "raise" else "default"
-    return _number(unknown, "unknown")
+    if not isinstance(unknown, str):
+        return _number(unknown, "unknown")
+    if unknown == "raise":
+        return "raise"
+    if unknown != "default":
+        raise bad_value("unknown", f'unknown must be "raise", "default" or a threshold; got {unknown!r}')
+    if default is None:
+        why = 'unknown="default" needs a default threshold, and there is none; give a number instead'
+        raise bad_value("unknown", why)
+    return "default"
 
 
 def _checked_nan(nan: Any) -> Nan:
@@ -180,9 +180,8 @@ def _checked_mixtures(
         clean[name] = tuple((_number(t, what), _number(p, what)) for t, p in mixtures[name])
         chances = [p for _, p in clean[name]]
         if not chances or min(chances) < 0 or not abs(math.fsum(chances) - 1) <= 1e-9:
-            raise bad_value(
-                "mixtures", f"the probabilities of group {name!r} must be from 0 to 1 and add up to 1, got {chances}"
-            )
+            why = f"the probabilities of group {name!r} must be from 0 to 1 and add up to 1, got {chances}"
+            raise bad_value("mixtures", why)
     if len(mixtures) > len(clean):
         raise bad_value("mixtures", "mixtures has groups that thresholds lacks")
     return clean
@@ -197,15 +196,13 @@ def _checked_cuts(cuts: Iterable[float], names: Iterable[Name], unified: bool) -
         raise bad_value("cuts", f"there are {len(clean)} cuts, more than {MOST_GROUPS - 1} cuts")
     for name in names:
         if isinstance(name, bool) or not isinstance(name, int) or not 0 <= name <= len(clean):
-            raise bad_value(
-                "cuts",
-                f"group {name!r} is not a segment of the cuts: these are the whole numbers from 0 to {len(clean)}",
-            )
+            segments = f"these are the whole numbers from 0 to {len(clean)}"
+            raise bad_value("cuts", f"group {name!r} is not a segment of the cuts: {segments}")
     return clean
 
 
 def ascending(cuts: Iterable[float]) -> tuple[float, ...]:
-    """Cut points as floats; refuses what is not finite and ascending."""
+    """Cut points as floats; rejects what is not finite and ascending."""
     if isinstance(cuts, (str, bytes)) or not isinstance(cuts, Iterable):
         raise refusal("cuts_type", "cuts", value=cuts)
     given: tuple[object, ...] = tuple(cuts)
@@ -221,9 +218,8 @@ def _checked_digest(digest: Any) -> str | None:
     if digest is None:
         return None
     if not isinstance(digest, str) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):
-        raise bad_value(
-            "sketch_digest", f"sketch_digest must be 64 hexadecimal digits, got {digest!r}; use sketch.digest()"
-        )
+        why = f"sketch_digest must be 64 hexadecimal digits, got {digest!r}; use sketch.digest()"
+        raise bad_value("sketch_digest", why)
     return digest
 
 
@@ -236,14 +232,12 @@ def _seconds(expires: datetime | str | int) -> int:
         try:
             expires = datetime.fromisoformat(expires)
         except ValueError:
-            raise bad_value(
-                "expires", f"expires must be a date such as '2030-01-31T00:00:00Z', got {reprlib.repr(expires)}"
-            ) from None
+            why = f"expires must be a date such as {ISO!r}, got {reprlib.repr(expires)}"
+            raise bad_value("expires", why) from None
     if not isinstance(expires, datetime):
         raise bad_type(
             "expires",
-            f"expires must be a datetime with its time zone, or text such as '2030-01-31T00:00:00Z'; got "
-            f"{type(expires).__name__}",
+            f"expires must be a datetime with its time zone, or text such as {ISO!r}; got {type(expires).__name__}",
         )
     if expires.tzinfo is None:
         raise bad_value("expires", f"expires needs a time zone, got {expires}; for UTC write {expires.isoformat()}Z")
@@ -251,13 +245,11 @@ def _seconds(expires: datetime | str | int) -> int:
 
 
 def _within_calendar(seconds: int) -> int:
-    """Refuse a moment that has no date of four digits for its year."""
+    """Reject a moment whose year does not have four digits."""
     if not FIRST_SECOND <= seconds <= LAST_SECOND:
         found = f"{seconds} seconds since 1970" if seconds.bit_length() < 64 else "a number beyond 64 bits"
-        raise bad_value(
-            "expires",
-            f"expires must be from {date_text(FIRST_SECOND)} to {date_text(LAST_SECOND)}, in UTC; got {found}",
-        )
+        within = f"from {date_text(FIRST_SECOND)} to {date_text(LAST_SECOND)}, in UTC"
+        raise bad_value("expires", f"expires must be {within}; got {found}")
     return seconds
 
 
@@ -279,7 +271,7 @@ def _to_bytes(t: Thresholds) -> bytes:
         | CUTS * (t.cuts is not None)
     )
     unknown = {"raise": 0, "default": 1}.get(t.unknown, 2) if isinstance(t.unknown, str) else 2
-    nan = 0 if t.nan == "raise" else 1 + bool(t.nan)
+    nan = 0 if t.nan == "raise" else 1 + t.nan
     out = []
     if t.default is not None:
         out.append(struct.pack("<d", t.default))

@@ -17,7 +17,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 import gstar_fast as gf
-from gstar_fast._base.sketch_parts.sections import LabelTexts
+from gstar_fast._base.sections import LabelTexts
 from gstar_fast._cli.errors import CliError, Interrupted, worded
 from gstar_fast._cli.output import Progress
 from gstar_fast._cli.resume import Entry

@@ -20,16 +20,15 @@ STEPS = 256.0  # that isj cuts a spread into, at least
 
 def bandwidth_of(cell: Cell, bandwidth: float | str) -> tuple[float, str | None]:
     """Return the bandwidth as a number, and the rule it came from."""
+    wrong = f"bandwidth must be a number or one of {', '.join(RULES)}; got {bandwidth!r}"
     if isinstance(bandwidth, str):
         if bandwidth not in RULES:
-            raise bad_option("bandwidth", f"bandwidth must be a number or one of {', '.join(RULES)}; got {bandwidth!r}")
+            raise bad_option("bandwidth", wrong)
         return _by_rule(cell, bandwidth)
     try:
         number = float(bandwidth)
     except (TypeError, ValueError):
-        raise bad_option_type(
-            "bandwidth", f"bandwidth must be a number or one of {', '.join(RULES)}; got {bandwidth!r}"
-        ) from None
+        raise bad_option_type("bandwidth", wrong) from None
     if not (number > 0.0 and math.isfinite(number)):
         raise bad_option("bandwidth", f"bandwidth must be above 0 and finite, got {number!r}")
     return number, None
@@ -45,7 +44,8 @@ def _by_rule(cell: Cell, rule: str) -> tuple[float, str]:
     n = cell.effective
     if rule == "scott":
         return spread * math.sqrt(n / max(n - 1.0, 1.0)) * n ** (-0.2), "scott"
-    lower, upper = _quartiles(cell)
+    before = np.cumsum(cell.weights)
+    lower, upper = (float(cell.points[np.searchsorted(before, p * before[-1])]) for p in (0.25, 0.75))
     if upper > lower:
         spread = min(spread, (upper - lower) / 1.3489795003921634)
     if rule == "isj":
@@ -54,12 +54,6 @@ def _by_rule(cell: Cell, rule: str) -> tuple[float, str]:
         if found is not None:
             return found * span, "isj"
     return spread * (0.75 * n) ** (-0.2), "silverman" if rule == "silverman" else "silverman, isj found none"
-
-
-def _quartiles(cell: Cell) -> tuple[float, float]:
-    before = np.cumsum(cell.weights)
-    lower, upper = (float(cell.points[np.searchsorted(before, p * before[-1])]) for p in (0.25, 0.75))
-    return lower, upper
 
 
 def _evenly(cell: Cell, low: float, high: float, spread: float) -> tuple[Floats, float]:

@@ -30,15 +30,7 @@ class NoDensityError(InputValueError):
 
 
 class Cell:
-    """Counts and mean scores of one cell, and what follows from them.
-
-    Parameters
-    ----------
-    label, group
-        The cell.
-    own : SketchCell
-        Its bins, copied from the sketch. Moments are asked for once, and only where they are needed.
-    """
+    """Counts and mean scores of one cell, and what follows from them; `own` has its bins, copied from the sketch."""
 
     def __init__(self, label: int, group: Name, own: SketchCell) -> None:
         self.label, self.group = label, group
@@ -204,16 +196,12 @@ def cell_of(sketch: Sketch, label: int, group: Name) -> Cell:
     """Return one cell of the sketch, or raise."""
     if label not in (0, 1):
         raise bad_option("label", f"label must be 0 or 1, got {label!r}")
-    return _cell(sketch, int(label), clean_name(group))
+    name = clean_name(group)
+    return Cell(int(label), name, sketch._cell(int(label), name))
 
 
 def cells_of(sketch: Sketch) -> Iterator[Cell]:
     """Yield every cell that has rows: label 0 of all groups, then label 1."""
     frozen = sketch.copy()
-    cells = (_cell(frozen, label, group) for label in (0, 1) for group in frozen.groups)
+    cells = (Cell(label, group, frozen._cell(label, group)) for label in (0, 1) for group in frozen.groups)
     return (cell for cell in cells if cell.rows)
-
-
-def _cell(sketch: Sketch, label: int, group: Name) -> Cell:
-    own = sketch._cell(label, group)
-    return Cell(label, group, own)

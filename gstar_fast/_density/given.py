@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -18,13 +19,20 @@ PARAMETERS = {
     "gamma": ("shape", "location", "scale", "mirrored"),
 }
 DEFAULTS = {"location": 0.0, "scale": 1.0, "mirrored": False}
-WITHIN = {"df": (0.1, 1e5), "shape": (1e-3, 1e5)}  # where all backends evaluate them to the last digits
-LARGEST = 1e100  # of a location or a scale: tails of a Student t reach 1e90 scales further
+TINY = math.ulp(0.0)  # the least number above 0
+WITHIN = {  # df and shape: where all backends evaluate them to the last digits
+    "df": (0.1, 1e5),
+    "shape": (1e-3, 1e5),
+    "location": (-1e100, 1e100),  # tails of a Student t reach 1e90 scales further
+    "scale": (TINY, 1e100),
+    "share": (0.0, math.nextafter(1.0, 0.0)),
+    "rows": (TINY, sys.float_info.max),
+}
 
 
 @dataclass(frozen=True)
 class Given:
-    """A density that nobody counted: what takes the place of a cell."""
+    """A density that was not counted; it takes the place of a cell."""
 
     kind: str
     values: tuple[float, ...]  # in the order of PARAMETERS
@@ -67,39 +75,21 @@ def given(
         if name not in parameters and name not in DEFAULTS:
             raise refusal("family_needs", name, value=kind, limit=names)
     values = tuple(_checked(name, parameters.get(name, DEFAULTS.get(name))) for name in names)
-    ends = _share("below", below), _share("above", above)
+    ends = _checked("below", below, "share"), _checked("above", above, "share")
     if not sum(ends) < 1.0:
         raise refusal("family_ends", "below", value=ends)
-    return Given(kind, values, *ends, None if rows is None else _rows(rows))
+    return Given(kind, values, *ends, None if rows is None else _checked("rows", rows))
 
 
-def _checked(name: str, value: object) -> float:
-    if name == "mirrored":
+def _checked(name: str, value: object, kind: str = "") -> float:
+    """A parameter within its bounds; `kind` is what it is, where that is not its name."""
+    kind = kind or name
+    if kind == "mirrored":
         if not isinstance(value, (bool, np.bool_)):
             raise refusal("mirrored_type", "mirrored", value=value)
         return bool(value)
-    number = _number(name, value)
-    low, high = WITHIN.get(name, (-LARGEST if name == "location" else 0.0, LARGEST))
-    if not low <= number <= high or (name == "scale" and number == 0.0):
-        raise refusal(f"family_{name}", name, value=value, limit=(low, high))
-    return number
-
-
-def _share(name: str, value: object) -> float:
-    number = _number(name, value)
-    if not 0.0 <= number < 1.0:
-        raise refusal("family_share", name, value=value)
-    return number
-
-
-def _rows(value: object) -> float:
-    number = _number("rows", value)
-    if not (number > 0.0 and math.isfinite(number)):
-        raise refusal("family_rows", "rows", value=value)
-    return number
-
-
-def _number(name: str, value: object) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (Real, np.number)):
         raise refusal("family_number", name, value=value)
+    if not WITHIN[kind][0] <= float(value) <= WITHIN[kind][1]:
+        raise refusal(f"family_{kind}", name, value=value, limit=WITHIN[kind])
     return float(value)

@@ -21,7 +21,6 @@ from gstar_fast._input.positive import checked_positive
 from gstar_fast._sketch.columns import NO_LABELS, Columns, check_positive
 from gstar_fast._sketch.counting import Table, count_table
 from gstar_fast._sketch.merging import add, merge_all
-from gstar_fast._sketch.resolution import WARNINGS
 from gstar_fast._sketch.sketch import Sketch
 
 Answer = TypeVar("Answer")  # of a task, as an engine has it
@@ -187,7 +186,7 @@ def in_a_tree(answers: list[Answer], merge: Callable[[list[Answer]], Answer]) ->
 
 def _silent(sketch: Sketch) -> Sketch:
     """A sketch on a worker: warnings are for the user, who gets them with the whole."""
-    sketch._warned = WARNINGS
+    sketch._warned = True
     return sketch
 
 

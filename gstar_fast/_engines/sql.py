@@ -15,7 +15,7 @@ from gstar_fast._base.grid import LARGEST_SCORE, Extent, Window, linear_window, 
 from gstar_fast._base.names import LONGEST_TUPLE, Name, Scalar, clean_name, given_names
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.refusals.wording import Words
-from gstar_fast._base.sketch_parts.sections import MOST_LABELS, LabelTexts
+from gstar_fast._base.sections import MOST_LABELS, LabelTexts
 from gstar_fast._decide.dialects import Dialect, dialect_named, literal, quoted
 from gstar_fast._engines import sql_text
 from gstar_fast._input.options import (

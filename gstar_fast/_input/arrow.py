@@ -16,7 +16,7 @@ import numpy as np
 
 from gstar_fast._base.arrays import Bools, DType, Values
 from gstar_fast._base.refusals.refusal import Words, refusal
-from gstar_fast._base.texts import Texts
+from gstar_fast._input.texts import Texts
 
 
 class _Schema(Structure):
@@ -70,20 +70,10 @@ _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype = c_void_p
 _capsule_pointer.argtypes = [ctypes.py_object, c_char_p]
 
-_NUMBERS: dict[str, DType] = {
-    "c": np.dtype(np.int8),
-    "C": np.dtype(np.uint8),
-    "s": np.dtype(np.int16),
-    "S": np.dtype(np.uint16),
-    "i": np.dtype(np.int32),
-    "I": np.dtype(np.uint32),
-    "l": np.dtype(np.int64),
-    "L": np.dtype(np.uint64),
-    "e": np.dtype(np.float16),
-    "f": np.dtype(np.float32),
-    "g": np.dtype(np.float64),
-}
+_KINDS = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")
+_NUMBERS: dict[str, DType] = dict(zip("cCsSiIlLefg", map(np.dtype, _KINDS), strict=True))
 _BYTE, _INT32, _INT64 = _NUMBERS["C"], _NUMBERS["i"], _NUMBERS["l"]
+_OTHERS = {"d": "decimal", "t": "date or time", "+": "nested"} | dict.fromkeys("zZvw", "binary")
 
 
 class Column(NamedTuple):
@@ -322,16 +312,7 @@ def _format(schema: _Schema, name: str) -> str:
 
 def _kind(schema: _Schema) -> str:
     text = _format(schema, "data")
-    known = {
-        "d": "decimal",
-        "z": "binary",
-        "Z": "binary",
-        "v": "binary",
-        "t": "date or time",
-        "+": "nested",
-        "w": "binary",
-    }
-    return f"{text!r} ({known.get(text[:1], 'unknown')})"
+    return f"{text!r} ({_OTHERS.get(text[:1], 'unknown')})"
 
 
 def _view(address: int | None, dtype: DType, first: int, n: int, owner: object) -> Values:

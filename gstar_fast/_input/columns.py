@@ -16,7 +16,6 @@ from gstar_fast._base.arrays import Bools, DType, Floats, Ints, Values
 from gstar_fast._base.grid import as_float
 from gstar_fast._base.names import Name, is_missing
 from gstar_fast._base.refusals.refusal import Words, about, refusal
-from gstar_fast._base.texts import number_strings
 from gstar_fast._base.warn import warn
 from gstar_fast._input.arrow import Column, is_arrow, read_column
 from gstar_fast._input.group_columns import (
@@ -29,6 +28,7 @@ from gstar_fast._input.group_columns import (
     without_missing,
 )
 from gstar_fast._input.options import RAISE, SKIP
+from gstar_fast._input.texts import number_strings
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
 Mask: TypeAlias = Bools | None
@@ -96,7 +96,7 @@ def column_of(data: object, name: str) -> Column:
     """Any column: values, which of them are there, and names where the values are codes."""
     if isinstance(data, np.ndarray):
         column = _numpy_column(data)
-    elif _is_pandas(data):
+    elif type(data).__module__.split(".")[0] == "pandas":
         column = _pandas_column(data, name)
     elif isinstance(data, (list, tuple)):
         column = _list_column(data)
@@ -132,7 +132,8 @@ def _list_column(data: Sequence[object]) -> Column:
     """A list becomes an array of numbers where it holds numbers, else an array of objects, one per row."""
     kinds = set(map(type, data))
     mixed = bool in kinds and len(kinds) > 1  # numpy would make True a 1
-    if not mixed and not kinds & {str, bytes, tuple, type(None), np.str_} and not any(map(_is_null_type, kinds)):
+    others = kinds & {str, bytes, tuple, type(None), np.str_}
+    if not mixed and not others and not any(kind.__name__ in ("NAType", "NaTType") for kind in kinds):
         try:
             values = np.asarray(data) if data else np.empty(0)
         except (ValueError, OverflowError):  # rows of different length, or integers beyond 64 bits
@@ -149,14 +150,6 @@ def _has_long_int(data: Sequence[object], kinds: set[type]) -> bool:
     if not any(issubclass(kind, (int, np.integer)) for kind in kinds):
         return False
     return any(isinstance(v, (int, np.integer)) and not -(2**53) <= v <= 2**53 for v in data)
-
-
-def _is_null_type(kind: type) -> bool:
-    return kind.__name__ in ("NAType", "NaTType")
-
-
-def _is_pandas(data: object) -> bool:
-    return type(data).__module__.split(".")[0] == "pandas"
 
 
 def _pandas_column(data: Any, name: str) -> Column:
@@ -312,7 +305,8 @@ def as_labels(values: Values, valid: Mask, names: tuple[object, ...] | None) -> 
         values, valid = _object_labels(values)
     kind = values.dtype.kind
     if kind not in "biuf":
-        raise refusal("bad_label_type", "labels", value=Words(_kind_word(values.dtype)))
+        words = {"U": "strings", "S": "strings", "c": "complex numbers"}.get(kind, str(values.dtype))
+        raise refusal("bad_label_type", "labels", value=Words(words))
     if not len(values):
         return np.zeros(0, np.uint8), False
     if kind == "f" or valid is not None:
@@ -327,10 +321,6 @@ def as_labels(values: Values, valid: Mask, names: tuple[object, ...] | None) -> 
             raise refusal("bad_label", "labels", row, value)
         return np.where(there, private == 1, UNLABELLED).astype(np.uint8), valid is not None
     return native(values), False
-
-
-def _kind_word(dtype: DType) -> str:
-    return {"U": "strings", "S": "strings", "c": "complex numbers"}.get(dtype.kind, str(dtype))
 
 
 def _named_labels(codes: Values, valid: Mask, names: tuple[object, ...]) -> tuple[Values, Mask]:

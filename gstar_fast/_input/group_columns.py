@@ -13,8 +13,8 @@ import numpy as np
 from gstar_fast._base.arrays import Bools, Ints, Values
 from gstar_fast._base.names import LONGEST_TUPLE, Name, Scalar, SortKey, as_tuple, clean_name, lacks_a_part, sort_key
 from gstar_fast._base.refusals.refusal import Words, refusal
-from gstar_fast._base.texts import Texts, number_strings
 from gstar_fast._input.arrow import Column, is_arrow
+from gstar_fast._input.texts import Texts, number_strings
 
 
 class Columns(NamedTuple):

@@ -56,16 +56,18 @@ def checked_nan(nan: object) -> bool:
 
 def checked_threads(threads: object) -> int:
     """A number of threads."""
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise refusal("threads", "threads", value=threads)
-    return min(int(threads), 1024)
+    return min(_whole("threads", threads, 1), 1024)
 
 
 def checked_limit(memory_limit: object) -> int:
     """A number of bytes."""
-    if isinstance(memory_limit, bool) or not isinstance(memory_limit, (int, np.integer)) or memory_limit < 0:
-        raise refusal("memory_limit", "memory_limit", value=memory_limit)
-    return int(memory_limit)
+    return _whole("memory_limit", memory_limit, 0)
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise refusal(name, name, value=value)
+    return int(value)
 
 
 # ---------------------------------------------------------------------------------------- rows without score or group
@@ -80,11 +82,6 @@ class Passing(NamedTuple):
     nan: bool = False
     values: tuple[float, ...] = ()
     group: Name = RAISE
-
-    @property
-    def options(self) -> tuple[str, tuple[float, ...], Name]:
-        """The same as options `nan`, `missing` and `missing_group`."""
-        return "skip" if self.nan else "raise", self.values, self.group
 
     def covers(self, score: float) -> bool:
         """Whether a row with this score is passed over."""
@@ -126,6 +123,20 @@ def checked_passing(nan: object, missing: object, own: Passing = NOTHING, missin
     numbers = tuple(value for value in values if value == value)
     group = own.group if missing_group is None else checked_missing_group(missing_group)
     return Passing(skip_nan or len(numbers) < len(values), numbers, group)
+
+
+def checked_reading(
+    nan: object = RAISE, missing: object = None, memory_limit: object = 2**30, missing_group: object = RAISE
+) -> tuple[Passing, int]:
+    """The options of a sketch that are not saved with it: which rows are passed over, and the memory limit."""
+    return checked_passing(nan, missing, missing_group=missing_group), checked_limit(memory_limit)
+
+
+def checked_batch(
+    own: Passing, nan: object = None, missing: object = None, threads: object = 1, missing_group: object = None
+) -> tuple[Passing, int]:
+    """Options of one call that counts rows: which are passed over, and the number of threads."""
+    return checked_passing(nan, missing, own, missing_group), checked_threads(threads)
 
 
 def checked_missing_group(missing_group: object) -> Name:

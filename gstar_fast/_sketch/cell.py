@@ -43,36 +43,22 @@ class Moments:
 
 
 class SketchCell:
-    """Counts and mean scores of one cell's bins, at one moment.
-
-    Attributes
-    ----------
-    edges : array of shape (bins + 1,)
-        Edges of the bins, ascending.
-    counts, means : arrays of shape (bins,)
-        Rows (in units of weight where the sketch is weighted) and mean score of each bin.
-    below, above : int or float
-        Rows beyond the window.
-    each : array of shape (bins,)
-        Effective rows of each bin: (sum w)^2 / (sum w^2) where the sketch is weighted.
-    n_rows : int
-        Number of rows of the cell, regardless of weights.
-    smallest, largest : float
-        Extreme scores inside the window; NaN where there is none.
-    """
+    """Counts and mean scores of one cell's bins, at one moment; `below` and `above` are beyond the window."""
 
     def __init__(self, core: CellCopy, has_means: bool, squares: Floats | None = None, n_rows: int = 0) -> None:
         raw: Ints = core.counts
         self._raw, self.weighted = raw, core.weighted
+        # rows, or weight where the sketch is weighted
         self.counts: Values = raw / WEIGHT_UNIT if core.weighted else raw
         self.below: int | float = core.below / WEIGHT_UNIT if core.weighted else core.below
         self.above: int | float = core.above / WEIGHT_UNIT if core.weighted else core.above
+        # effective rows of each bin, (sum w)^2 / (sum w^2); and the number of rows, regardless of weights
         self.each: Values = self.counts if squares is None else self.counts**2 / np.maximum(squares, 1e-300)
         self.n_rows = n_rows if core.weighted else int(raw.sum() + core.below + core.above)
         self.edges: Floats = core.edges
         self.has_means = has_means  # else they are NaN
         self.means: Floats = core.means if has_means else np.full(len(raw), math.nan)
-        self.smallest, self.largest = float(core.min), float(core.max)
+        self.smallest, self.largest = float(core.min), float(core.max)  # inside the window; NaN where there is none
 
     @cached_property
     def used(self) -> UsedBins:

@@ -12,14 +12,14 @@ from gstar_fast._base.bytes import name_bytes
 from gstar_fast._base.names import Name, Scalar, joined_columns
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.sketch_parts.content import Section
-from gstar_fast._base.sketch_parts.sections import (
+from gstar_fast._base.sections import (
     COLUMNS,
     LABELS,
     NO_SUMS,
     POSITIVE,
     UNMIXED,
     LabelTexts,
+    Section,
     columns_bytes,
     columns_of,
     labels_of,
@@ -85,7 +85,7 @@ def _words(value: str | tuple[str, ...] | Mixed) -> str:
 
 
 def in_words(columns: Columns, positive: Scalar | None) -> str:
-    """Such as "score p, label y, group sex; label 1 is 'yes'"; nothing where nobody named anything."""
+    """Such as "score p, label y, group sex; label 1 is 'yes'"; empty where nothing was named."""
     told = [str(columns), "" if positive is None else f"label 1 is {positive!r}"]
     return "; ".join(filter(None, told))
 
@@ -123,9 +123,13 @@ def _plain(names: tuple[str, ...] | Mixed | None) -> tuple[str, ...] | None:
     return None if isinstance(names, Mixed) else names or ()
 
 
+def _content(sections: Iterable[Section], wanted: int) -> bytes | None:
+    return next((content for kind, _, content in sections if kind == wanted), None)
+
+
 def columns_in(sections: Iterable[Section]) -> Columns:
     """The columns that sections name."""
-    content = next((content for kind, _, content in sections if kind == COLUMNS), None)
+    content = _content(sections, COLUMNS)
     if content is None:
         return Columns()
     score, label, group = columns_of(content)
@@ -137,29 +141,25 @@ def _only(names: tuple[str, ...] | None) -> str | Mixed | None:
 
 
 def positive_in(sections: Iterable[Section]) -> Scalar | None:
-    """The label that 1 stood for; None where nobody said."""
-    content = next((content for kind, _, content in sections if kind == POSITIVE), None)
-    if content is None:
-        return None
-    name = positive_of(content)
-    assert not isinstance(name, tuple), "the core has checked it"
-    return name
+    """The label that 1 stood for; None where no one was named."""
+    content = _content(sections, POSITIVE)
+    return None if content is None else positive_of(content)
 
 
 def labels_in(sections: Iterable[Section]) -> LabelTexts:
     """Texts of the labels in tables, if there is a section for them."""
-    content = next((content for kind, _, content in sections if kind == LABELS), None)
+    content = _content(sections, LABELS)
     return NO_LABELS if content is None else labels_of(content)
 
 
 def sums_in(sections: Iterable[Section]) -> bool:
     """Whether sums of scores are those of the rows."""
-    return all(kind != NO_SUMS for kind, _, _ in sections)
+    return _content(sections, NO_SUMS) is None
 
 
 def assumption_in(sections: Iterable[Section]) -> str | None:
     """The assumptions behind estimated groups; None if all groups are known."""
-    content = next((content for kind, _, content in sections if kind == UNMIXED), None)
+    content = _content(sections, UNMIXED)
     if content is None:
         return None
     return f"{ASSUMED}; {'the counts contradict this' if content == CONTRADICTED else 'the counts cannot prove it'}"
@@ -184,21 +184,12 @@ def check_positive(core: SketchCore) -> None:
         raise refusal("positive_absent", "positive", value=positive, limit=found)
 
 
-def one_label(core: SketchCore) -> Warning | None:
-    """The warning that all labelled rows have one label, if the texts of labels are known."""
+def warn_of_labels(core: SketchCore) -> list[str]:
+    """Warn if all labelled rows have one label, if the texts of labels are known; also returns the message as notes."""
     found, positive = labels_in(core.sections), positive_in(core.sections)
     there = labels_there(core) if found.texts else set()
     if len(there) != 1 or (there == {0} and label_text(positive) in found.texts):
-        return None
-    value = (*there, positive)
-    warning: Warning = refusal("one_label", "positive", value=value, limit=found)
-    return warning
-
-
-def warn_of_labels(core: SketchCore) -> list[str]:
-    """Warn if all labelled rows have one label, and return the message as notes."""
-    warning = one_label(core)
-    if warning is None:
         return []
+    warning = refusal("one_label", "positive", value=(*there, positive), limit=found)
     warn(warning)
     return [str(warning)]

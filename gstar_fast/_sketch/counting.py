@@ -9,12 +9,12 @@ import numpy as np
 from gstar_fast import _backends
 from gstar_fast._backends.common.rows import label_of, load_of, score_of, unknown_group
 from gstar_fast._backends.interface import SketchCore, Watch
-from gstar_fast._base.names import Name, Scalar, clean_name
-from gstar_fast._base.sketch_parts.sections import LabelTexts
+from gstar_fast._base.names import Scalar, clean_name
+from gstar_fast._base.sections import LabelTexts
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import Batch, batch_of_columns
 from gstar_fast._input.options import Passing
-from gstar_fast._input.positive import labels_by, texts_of
+from gstar_fast._input.positive import labels_by
 
 
 def empty_like(core: SketchCore, backend: str, watch: Watch | None = None) -> SketchCore:
@@ -58,8 +58,8 @@ def count_table(core: SketchCore, table: Table, passing: Passing, threads: int) 
         groups, rest = rest[: len(called)], rest[len(called) :]
         labels = rest.pop(0) if table.label is not None else None
         if labels is not None and table.positive is not None:
-            found |= LabelTexts.of(texts_of(labels))
-            labels = labels_by(labels, table.positive)
+            labels, texts = labels_by(labels, table.positive)
+            found |= LabelTexts.of(texts)
         weights = rest.pop(0) if table.weight is not None else None
         repeats = rest.pop(0) if table.repeats is not None else None
         batch = batch_of_columns(scores, labels, groups, called, weights, repeats, passing.group)
@@ -75,13 +75,9 @@ def skip_one(
     if not (absent or passing.covers(x)):
         return False
     code, name = label_of(label), core.groups[0] if absent and core.given else "" if absent else clean_name(group)
-    _check_given(core, name)
+    if core.given and name not in core.groups:
+        raise unknown_group(name, core.groups)
     labels, codes = np.array([code], np.uint8), np.zeros(1, np.int64)
     times, each = load_of(weight, repeats)
     core.update(np.full(1, np.nan), labels, codes, (name,), None, True, 1, True, np.array([times if each else 0]))
     return True
-
-
-def _check_given(core: SketchCore, name: Name) -> None:
-    if core.given and name not in core.groups:
-        raise unknown_group(name, core.groups)

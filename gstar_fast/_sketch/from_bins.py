@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple, NoReturn, Self
 
@@ -28,14 +26,15 @@ from gstar_fast._base.grid import (
 )
 from gstar_fast._base.names import Name, canonical, check_distinct, clean_name, given_names
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.sketch_parts.checks import has_weight_one
-from gstar_fast._base.sketch_parts.content import Cell, Content, Weights
-from gstar_fast._base.sketch_parts.sections import NO_SUMS
+from gstar_fast._base.sections import NO_SUMS
+from gstar_fast._base.sketch_format import Cell, Content, Weights
 from gstar_fast._input.options import checked_bins, checked_limit, checked_window
 from gstar_fast._sketch.cell import spacing24
+from gstar_fast._sketch.saved import Saved
 from gstar_fast._words import WEIGHT_UNIT
 
 COUNTS, EXACT, WEIGHTED = 5, 7, 9  # values of a row
+REST: tuple[Any, ...] = (None, None, 1, 1)  # sum, unit, number and squares where a row does not have them
 HIGHEST_UNIT = 1024  # sums of scores within 2**1000 need none above this
 MOST_DIGITS = 1300  # of a whole number in a row: a sum of 2**63 scores within 2**1000 has fewer
 
@@ -49,18 +48,13 @@ class Counted(NamedTuple):
     n: int  # rows, or sum of weights
     smallest: float
     largest: float
-    total: int | None  # sum of the rounded scores, in units of 2**SUM_UNIT; None where nobody knows it
+    total: int | None  # sum of the rounded scores, in units of 2**SUM_UNIT; None where it is not known
     number: int  # of rows, where they are weighted
     squares: int
 
 
-class FromBins:
+class FromBins(Saved):
     """The part of `Sketch` that takes counts in the place of rows."""
-
-    @classmethod
-    @abstractmethod
-    def from_bytes(cls, data: bytes, *, memory_limit: int = 2**30) -> Self:
-        """As `Sketch` has it."""
 
     @classmethod
     def from_bins(
@@ -140,7 +134,7 @@ def content_of(
     places = _places(read, window, ends, fixed is not None)
     totals = _totals(read, ends, (places >= 0) & (places < bins), width)
     cells = _cells(read, totals, places.tolist(), names, bins)
-    weighted = width == WEIGHTED and not all(map(has_weight_one, cells))
+    weighted = width == WEIGHTED and not all(cell.has_weight_one for cell in cells)
     if width == WEIGHTED and not weighted:
         cells = list(map(_without_weights, cells))
     flags = weighted, fixed is not None, given is not None
@@ -151,12 +145,7 @@ def _without_weights(cell: Cell) -> Cell:
     """A cell whose rows all have weight 1."""
     parts = [cell.below, cell.above, *(number for _, *numbers in cell.bins for number in numbers)]
     if any(number % WEIGHT_UNIT for number in parts):
-        raise refusal(
-            "bad_bin",
-            "rows",
-            0,
-            "and all others have weights of 1, but their counts or sums are not whole",
-        )
+        _refuse(0, "and all others have weights of 1, but their counts or sums are not whole")
     bins = [(index, count // WEIGHT_UNIT, total // WEIGHT_UNIT) for index, count, total in cell.bins]
     return cell._replace(below=cell.below // WEIGHT_UNIT, above=cell.above // WEIGHT_UNIT, bins=bins, weights=None)
 
@@ -190,7 +179,7 @@ def _refuse_first(wrong: Bools, read: Sequence[Counted], what: str) -> None:
 
 
 def _totals(read: Sequence[Counted], ends: Floats, inside: Bools, width: int) -> list[int]:
-    """The sum of each row, 0 outside of the window; refuses one that scores between the ends of its row do not have.
+    """The sum of each row, 0 outside of the window; rejects one that scores between the ends of its row do not have.
 
     Where sums are not known, all scores of a row are taken to be half way between its ends.
     """
@@ -214,37 +203,27 @@ def _totals(read: Sequence[Counted], ends: Floats, inside: Bools, width: int) ->
 def _cells(
     read: Sequence[Counted], totals: Sequence[int], places: Sequence[int], names: Sequence[Name], bins: int
 ) -> list[Cell]:
-    """The cells of each group, labels 0, 1, 2; rows of one bin are added up."""
+    """The cells of each group, labels 0, 1, 2."""
     first = {name: 3 * i for i, name in enumerate(names)}
-    cells = [_Growing({}) for _ in range(3 * len(names))]
+    rows: list[list[tuple[int, int, Counted]]] = [[] for _ in range(3 * len(names))]
     for row, total, index in zip(read, totals, places, strict=True):
-        cell = cells[first[row.name] + row.label]
-        cell.number += row.number
-        place = min(max(index, -1), bins)
-        before = cell.places.get(place, (0, 0, 0))
-        cell.places[place] = before[0] + row.n, before[1] + total, before[2] + row.squares
-        if 0 <= index < bins:
-            cell.smallest, cell.largest = min(cell.smallest, row.smallest), max(cell.largest, row.largest)
-    return [cell.grown(bins) for cell in cells]
+        rows[first[row.name] + row.label].append((index, total, row))
+    return [_cell(own, bins) for own in rows]
 
 
-@dataclass(slots=True)
-class _Growing:
-    """A cell while rows are added to it."""
-
-    places: dict[int, tuple[int, int, int]]  # count, sum and squares by index; -1 is below, the number of bins above
-    smallest: float = math.inf
-    largest: float = -math.inf
-    number: int = 0
-
-    def grown(self, bins: int) -> Cell:
-        """The cell, with the weights of a weighted one."""
-        nothing = 0, 0, 0
-        below, above = self.places.pop(-1, nothing), self.places.pop(bins, nothing)
-        used = [(index, *self.places[index]) for index in sorted(self.places)]
-        weights = Weights(self.number, below[2], above[2], [squares for *_, squares in used])
-        found = [(index, count, total) for index, count, total, _ in used]
-        return Cell(below[0], above[0], self.smallest, self.largest, found, weights)
+def _cell(rows: Sequence[tuple[int, int, Counted]], bins: int) -> Cell:
+    """One cell, with the weights of a weighted one; rows of one bin are added up."""
+    nothing = 0, 0, 0
+    sums: dict[int, tuple[int, int, int]] = {}  # count, sum and squares by index; -1 is below, the number of bins above
+    for index, total, row in rows:
+        n, s, v = sums.get(index, nothing)
+        sums[index] = n + row.n, s + total, v + row.squares
+    below, above = sums.pop(-1, nothing), sums.pop(bins, nothing)
+    used = sorted(sums.items())
+    weights = Weights(sum(row.number for *_, row in rows), below[2], above[2], [v for _, (_, _, v) in used])
+    smallest = min((row.smallest for index, _, row in rows if index in sums), default=math.inf)
+    largest = max((row.largest for index, _, row in rows if index in sums), default=-math.inf)
+    return Cell(below[0], above[0], smallest, largest, [(index, n, s) for index, (n, s, _) in used], weights)
 
 
 # ----------------------------------------------------------------------------------------------------------------- rows
@@ -267,7 +246,7 @@ def _read(rows: Iterable[Sequence[object]], given: tuple[Name, ...] | None) -> t
             kinds = "group, label, count, min, max; then sum, unit; then number, squares"
             _refuse(at, f"has {len(values)} values; all rows have 5, 7 or 9: {kinds}")
         width = len(values)
-        one = _read_row(at, *values)
+        one = _read_row(at, values)
         if known is not None and one.name not in known:
             raise unknown_group(one.name, given or (), at)
         if one.smallest != one.smallest:
@@ -277,18 +256,8 @@ def _read(rows: Iterable[Sequence[object]], given: tuple[Name, ...] | None) -> t
     return read, width, skipped
 
 
-def _read_row(
-    at: int,
-    group: Any,
-    label: Any,
-    count: Any,
-    smallest: Any,
-    largest: Any,
-    total: Any = None,
-    unit: Any = None,
-    number: Any = 1,
-    squares: Any = 1,
-) -> Counted:
+def _read_row(at: int, values: tuple[Any, ...]) -> Counted:
+    group, label, count, smallest, largest, total, unit, number, squares = (*values, *REST[len(values) - COUNTS :])
     name = clean_name(group, at)
     try:
         code = label_of(label)
@@ -324,7 +293,7 @@ def _score(value: Any, what: str, at: int) -> float:
     return score
 
 
-def _total(total: Any, unit: Any, at: int) -> int:
+def _total(total: object, unit: object, at: int) -> int:
     """A sum, in units of 2**SUM_UNIT."""
     number, exponent = whole_number(total), whole_number(unit)
     if number is None or exponent is None:

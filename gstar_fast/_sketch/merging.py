@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import Literal, TypeAlias
+from typing import TypeAlias, Unpack
 
 from gstar_fast._base import files, sketch_format
-from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.sketch_parts.content import Section
 from gstar_fast._base.text import counted, without_secrets
 from gstar_fast._base.warn import warn
-from gstar_fast._input.options import Missing
+from gstar_fast._sketch.options import ReadOptions
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._words import WEIGHT_UNIT
+from gstar_fast._sketch.view import sha256_of
 
 __all__ = ["add", "merge_all", "merge_named"]
 
 Part: TypeAlias = Sketch | bytes | bytearray | memoryview | str | os.PathLike[str]
+PARTS = (Sketch, bytes, bytearray, memoryview, str, os.PathLike)
 
 
-def merge_all(
-    sketches: Iterable[Part],
-    *,
-    nan: Literal["raise", "skip"] = "raise",
-    missing: Missing = None,
-    memory_limit: int = 2**30,
-    missing_group: Name = "raise",
-) -> Sketch:
+def merge_all(sketches: Iterable[Part], **options: Unpack[ReadOptions]) -> Sketch:
     """One sketch of the rows of many: the same as their sum, in the memory of one.
 
     Bytes and files are added as they are read, and no sketch is made of each.
@@ -64,11 +56,9 @@ def merge_all(
     >>> week.n_rows, week == sum(days)
     (3, True)
     """
-    single = isinstance(sketches, (Sketch, bytes, bytearray, memoryview, str, os.PathLike))
-    if single or not isinstance(sketches, Iterable):
+    if isinstance(sketches, PARTS) or not isinstance(sketches, Iterable):
         raise refusal("not_several", "sketches", value=sketches)
-    total = Sketch(nan=nan, missing=missing, memory_limit=memory_limit, missing_group=missing_group)
-    return merge_named(((one, _name(one, position)) for position, one in enumerate(sketches)), total)
+    return merge_named(((one, _name(one, position)) for position, one in enumerate(sketches)), Sketch(**options))
 
 
 def merge_named(parts: Iterable[tuple[Part, str]], total: Sketch) -> Sketch:
@@ -77,14 +67,14 @@ def merge_named(parts: Iterable[tuple[Part, str]], total: Sketch) -> Sketch:
     repeated: list[str] = []
     position = -1
     for position, (one, name) in enumerate(parts):
-        if not isinstance(one, (Sketch, bytes, bytearray, memoryview, str, os.PathLike)):
+        if not isinstance(one, PARTS):
             raise refusal("not_mergeable", "sketches", position, one)
-        before = _weight(total)
+        before = total._core.total, total._core.weighted
         try:
             digest_of = add(total, one)
         except ValueError as error:
             raise refusal("cannot_merge", "sketches", position, str(error)) from error
-        if _weight(total) > before:
+        if (total._core.total, total._core.weighted) != before:
             digest = digest_of()
             if digest in first:
                 repeated.append(f"{first[digest]} and {name}")
@@ -101,11 +91,6 @@ def _name(one: object, position: int) -> str:
     return without_secrets(str(one)) if isinstance(one, (str, os.PathLike)) else f"sketch {position}"
 
 
-def _weight(sketch: Sketch) -> int:
-    core = sketch._core
-    return core.total if core.weighted else core.total * WEIGHT_UNIT
-
-
 def add(total: Sketch, one: Part) -> Callable[[], str]:
     """Add a sketch, its bytes, or a file to a sketch; returns a function that gives its digest."""
     if isinstance(one, Sketch):
@@ -115,11 +100,4 @@ def add(total: Sketch, one: Part) -> Callable[[], str]:
         one = files.read_limited(one, 2 * total._core.memory_limit + 2**20)
     data = bytes(one)
     sections = total._core.merge_bytes(data)
-    return lambda: _digest(data, sections)
-
-
-def _digest(data: bytes, sections: tuple[Section, ...]) -> str:
-    """The digest of the sketch with these bytes and sections."""
-    import hashlib  # slow, and needed here only
-
-    return hashlib.sha256(sketch_format.rows_in(data, sections)).hexdigest()
+    return lambda: sha256_of(sketch_format.rows_in(data, sections))

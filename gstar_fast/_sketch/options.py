@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
 
 class ReadOptions(TypedDict, total=False):
-    """Options of `Sketch` for skipped rows, which are not saved."""
+    """Options of `Sketch` that are not saved with it."""
 
     nan: Literal["raise", "skip"]
     missing: Missing
+    memory_limit: int
     missing_group: Name
 
 
@@ -28,7 +29,6 @@ class WindowOptions(ReadOptions, total=False):
 
     bins: int
     range: tuple[float, float] | None
-    memory_limit: int
 
 
 class SketchOptions(WindowOptions, total=False):
@@ -37,30 +37,31 @@ class SketchOptions(WindowOptions, total=False):
     groups: Iterable[Name] | None
 
 
-class UpdateOptions(TypedDict, total=False):
-    """Options of `Sketch.update`."""
+class BatchOptions(TypedDict, total=False):
+    """Options of all methods that count many rows."""
 
-    weights: ArrayLike | None
-    repeats: ArrayLike | None
     nan: Literal["raise", "skip"] | None
     missing: Missing
     threads: int
     missing_group: Name | None
 
 
-class TableOptions(TypedDict, total=False):
+class UpdateOptions(BatchOptions, total=False):
+    """Options of `Sketch.update`."""
+
+    weights: ArrayLike | None
+    repeats: ArrayLike | None
+
+
+class TableOptions(BatchOptions, total=False):
     """Options of `Sketch.update_table`."""
 
     weight: str | None
     repeats: str | None
     positive: Scalar | None
-    nan: Literal["raise", "skip"] | None
-    missing: Missing
-    threads: int
-    missing_group: Name | None
 
 
-class LoadOptions(TypedDict, total=False):
+class RowOptions(TypedDict, total=False):
     """Options of `Sketch.update_one`."""
 
     weight: float

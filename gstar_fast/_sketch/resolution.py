@@ -8,7 +8,6 @@ from functools import partial
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base.names import Name
@@ -40,19 +39,14 @@ def _one_row(core: SketchCore) -> float:
     return float(core.squared_weights().sum()) / max(core.total / WEIGHT_UNIT, 1e-300) * WEIGHT_UNIT
 
 
-def _bulk(running: NDArray[np.int64]) -> tuple[int, int]:
-    """Bins of the 0.5 % and the 99.5 % quantile."""
-    n = int(running[-1])
-    return int(np.searchsorted(running, -(-n // 200))), int(np.searchsorted(running, -(-199 * n // 200)))
-
-
 def resolution_of(core: SketchCore) -> int:
     """Number of bins from the 0.5 % to the 99.5 % quantile; 0 without rows."""
     running = np.cumsum(core.pooled()[0])
-    if not running[-1]:
+    n = int(running[-1])
+    if not n:
         return 0
-    lo, hi = _bulk(running)
-    return hi - lo + 1
+    lo, hi = np.searchsorted(running, [-(-n // 200), -(-199 * n // 200)]).tolist()
+    return int(hi - lo + 1)
 
 
 def coarsest_of(core: SketchCore) -> Coarsest:
@@ -82,7 +76,7 @@ class Watched(Protocol):
     """What a look needs of a sketch."""
 
     _core: SketchCore
-    _warned: frozenset[str]  # the kinds of warnings it has given
+    _warned: bool  # of a score that may stand for none
     _looked: int  # the rows it had at the last look
 
 
@@ -97,17 +91,14 @@ def watch_of(sketch: weakref.ref[Watched]) -> Watch:
 
 
 def look_at(sketch: Watched) -> None:
-    """Warn of what may be wrong with the scores, each kind once, unless no rows came since the last look."""
-    if sketch._warned == WARNINGS or sketch._looked == sketch._core.total:
-        return
+    """Warn once of a score that may stand for none, unless no rows came since the last look."""
     core = sketch._core
+    if sketch._warned or sketch._looked == core.total:
+        return
     sketch._looked = core.total
-    for kind, find in _FINDERS.items():
-        if kind in sketch._warned or find(core) is None:
-            continue
-        if (found := find(core.copy())) is not None:  # a copy cannot change meanwhile
-            warn(refusal(kind, "scores", value=found))
-            sketch._warned |= {kind}
+    if _find_sentinel(core) and (found := _find_sentinel(core.copy())):  # a copy cannot change meanwhile
+        warn(refusal("sentinel", "scores", value=found))
+        sketch._warned = True
 
 
 def warn_if_coarse(sketch: Watched, thresholds: Mapping[Name, Sequence[float]]) -> None:
@@ -143,13 +134,9 @@ def _coarsest_near(
                 found.append((rows / total, label, place, index))
     if found and sums_in(core.sections):
         means = core.means(label)
-        found = [one for one in found if not _may_be_one_score(means[one[2:]])]
+        # rows of one score have a mean of at most its 24 bits
+        found = [one for one in found if not (np.frexp(means[one[2:]])[0] * 2.0**24).is_integer()]
     return max(found, default=None)
-
-
-def _may_be_one_score(mean: float) -> bool:
-    """Whether all rows of a bin may have one score: their mean has at most the 24 bits of a score."""
-    return bool((np.frexp(mean)[0] * 2.0**24).is_integer())
 
 
 def _find_sentinel(core: SketchCore) -> tuple[object, ...] | None:
@@ -173,10 +160,6 @@ def _find_sentinel(core: SketchCore) -> tuple[object, ...] | None:
         if many[end] and 2 * gap > hi - lo and _is_one_value(core, score, index):
             return score, rows[end], float(lo), float(hi)
     return None
-
-
-_FINDERS = {"sentinel": _find_sentinel}
-WARNINGS = frozenset(_FINDERS)
 
 
 def _is_one_value(core: SketchCore, score: float, index: int) -> bool:

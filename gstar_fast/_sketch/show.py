@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from gstar_fast._sketch.sketch import Sketch
 
 
-def _rows(sketch: Sketch) -> str:
-    n = sketch.n_rows
-    return f"{n} row{'s' * (n != 1)}" + (f" of weight {sketch.weight:g}" if sketch.weighted else "")
-
-
 def window_words(sketch: Sketch) -> str:
     """How many bins there are, how wide and where; the widest is not the one that covers a gap between scores."""
     core = sketch._core.copy()
@@ -28,12 +23,14 @@ def window_words(sketch: Sketch) -> str:
 
 
 def _facts(sketch: Sketch) -> list[str]:
-    n = len(sketch.groups)
-    groups = f"{n} group{'s' * (n != 1)}" + (f": {listed(sketch.groups)}" if n else "")
+    rows, n = sketch.n_rows, len(sketch.groups)
+    weight = f" of weight {sketch.weight:g}" if sketch.weighted else ""
+    counted = f"{rows} row{'s' * (rows != 1)}{weight}, {n} group{'s' * (n != 1)}"
+    groups = [f"{counted}: {listed(sketch.groups)}" if n else counted]
     skipped = [f"{sketch.skipped} without a score or a group skipped"] if sketch.skipped else []
     pooled = [f"pooled: {listed(sketch.pooled_groups)}"] if sketch.pooled_groups else []
     means = [] if sketch.has_means else ["without means"]
-    return [f"{_rows(sketch)}, {groups}", window_words(sketch), *means, *skipped, *pooled]
+    return [*groups, window_words(sketch), *means, *skipped, *pooled]
 
 
 def text(sketch: Sketch) -> str:
@@ -58,16 +55,6 @@ def html(sketch: Sketch) -> str:
     return f"<div><b>Sketch</b>: {title}<table>{head}{''.join(lines)}</table></div>"
 
 
-def _axis(sketch: Sketch) -> bh.axis.Regular | bh.axis.Variable:
-    """The bins as an axis: a regular one where all are of one width."""
-    import boost_histogram as bh
-
-    core, edges = sketch._core, sketch.edges
-    if core.fixed:
-        return bh.axis.Regular(core.bins, float(edges[0]), float(edges[-1]))
-    return bh.axis.Variable(edges)
-
-
 def to_uhi(sketch: Sketch) -> bh.Histogram[bh.storage.Storage]:
     """The labelled counts as a boost_histogram.Histogram."""
     try:
@@ -82,12 +69,12 @@ def to_uhi(sketch: Sketch) -> bh.Histogram[bh.storage.Storage]:
         groups = bh.axis.IntCategory(numbers, overflow=False)
     else:
         groups = bh.axis.StrCategory([name if isinstance(name, str) else repr(name) for name in names], overflow=False)
-    histogram: bh.Histogram[bh.storage.Storage] = bh.Histogram(
-        bh.axis.IntCategory([0, 1], overflow=False),
-        groups,
-        _axis(frozen),
-        storage=bh.storage.Double() if frozen.weighted else bh.storage.Int64(),
-    )
+    edges = frozen.edges
+    even = frozen._core.fixed  # all bins of one width
+    scores = bh.axis.Regular(frozen.bins, float(edges[0]), float(edges[-1])) if even else bh.axis.Variable(edges)
+    labels = bh.axis.IntCategory([0, 1], overflow=False)
+    storage = bh.storage.Double() if frozen.weighted else bh.storage.Int64()
+    histogram: bh.Histogram[bh.storage.Storage] = bh.Histogram(labels, groups, scores, storage=storage)
     view = histogram.view(flow=True)
     view[:, :, 1:-1] = frozen.counts
     view[:, :, 0] = frozen.below

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
@@ -11,20 +10,20 @@ from numpy.typing import ArrayLike
 
 from gstar_fast import _backends
 from gstar_fast._backends.interface import SketchCore, Watch
-from gstar_fast._base import files
 from gstar_fast._base.names import Name, Scalar, given_names
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.sketch_parts.sections import LabelTexts
+from gstar_fast._base.sections import LabelTexts
 from gstar_fast._base.warn import warn
 from gstar_fast._input.columns import as_batch
 from gstar_fast._input.options import (
     NOTHING,
     Missing,
     Passing,
+    checked_batch,
     checked_bins,
-    checked_limit,
     checked_passing,
+    checked_reading,
     checked_threads,
     checked_window,
 )
@@ -33,9 +32,9 @@ from gstar_fast._sketch import show
 from gstar_fast._sketch.columns import NO_LABELS, Columns, sections_of
 from gstar_fast._sketch.counting import Table, count, count_table, empty_like, skip_one
 from gstar_fast._sketch.from_bins import FromBins
-from gstar_fast._sketch.options import PlotOptions, WindowOptions
+from gstar_fast._sketch.options import BatchOptions, PlotOptions, WindowOptions
 from gstar_fast._sketch.pooling import checked_min_rows, names_with, small_groups
-from gstar_fast._sketch.resolution import WARNINGS, watch_of
+from gstar_fast._sketch.resolution import watch_of
 from gstar_fast._sketch.view import SketchView
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class Sketch(FromBins, SketchView):
     Parameters
     ----------
     groups : list of names, optional
-        The groups, in the order they shall have. Others are refused. Without it groups are learned as they appear.
+        The groups, in the order they shall have. Others are rejected. Without it groups are learned as they appear.
     bins : int
         Number of bins, a power of two from 16 to 65,536.
     range : (float, float), optional
@@ -62,7 +61,7 @@ class Sketch(FromBins, SketchView):
         Scores that stand for no score, such as -999: their rows are counted in `skipped` only. A score is missing if
         it equals one of these as float64. NaN among them means ``nan="skip"``.
     memory_limit : int
-        Bytes; more groups than fit are refused.
+        Bytes; more groups than fit are rejected.
     missing_group : {"raise", "skip"} or a name
         What to do with rows whose group, or one value of its tuple, is missing (None, NaN, null). "skip" only counts
         them in `skipped`; any other name is used as their group. Unless it is "raise", a column of floats that are
@@ -97,8 +96,7 @@ class Sketch(FromBins, SketchView):
         bins = checked_bins(bins)
         window = None if range is None else checked_window(range, bins)
         names = None if groups is None else given_names(groups)
-        passing = checked_passing(nan, missing, missing_group=missing_group)
-        limit = checked_limit(memory_limit)
+        passing, limit = checked_reading(nan, missing, memory_limit, missing_group)
         backend = _backends.current()
         core = _backends.room("sketch", backend).Core
         self._set_up(backend, passing, lambda watch: core(bins, window, names, limit, watch))
@@ -106,7 +104,7 @@ class Sketch(FromBins, SketchView):
     def _set_up(self, backend: str, passing: Passing, make_core: Callable[[Watch], SketchCore]) -> None:
         self._backend = backend
         self._passing = passing
-        self._warned: frozenset[str] = frozenset()  # the kinds of warnings it has given
+        self._warned = False  # whether it has warned of its scores
         self._known = None
         self._looked = 0  # how much it held when it was last looked at for warnings
         self._core = make_core(watch_of(weakref.ref(self)))
@@ -118,7 +116,7 @@ class Sketch(FromBins, SketchView):
         """A new sketch with the rows of a core and the manners of another sketch."""
         new = cls.__new__(cls)
         new._set_up(like._backend, like._passing, lambda watch: empty_like(core, like._backend, watch))
-        new._warned = WARNINGS  # these rows have had theirs
+        new._warned = True  # these rows have had theirs
         new._core.merge(core)
         new._warned, new._looked = like._warned, like._looked
         return new
@@ -160,7 +158,7 @@ class Sketch(FromBins, SketchView):
         threads: int = 1,
         missing_group: Name | None = None,
     ) -> Self:
-        """Count one batch of scores and return the sketch itself. A refused batch changes nothing.
+        """Count one batch of scores and return the sketch itself. A rejected batch changes nothing.
 
         Parameters
         ----------
@@ -245,10 +243,7 @@ class Sketch(FromBins, SketchView):
         weight: str | None = None,
         repeats: str | None = None,
         positive: Scalar | None = None,
-        nan: Literal["raise", "skip"] | None = None,
-        missing: Missing = None,
-        threads: int = 1,
-        missing_group: Name | None = None,
+        **options: Unpack[BatchOptions],
     ) -> Self:
         """Count the rows of a table or stream, batch by batch and in constant memory. All rows or none.
 
@@ -280,7 +275,7 @@ class Sketch(FromBins, SketchView):
         groups = (group,) if isinstance(group, str) else tuple(group)
         if not groups:
             raise refusal("no_group_column", "group")
-        passing, threads = checked_passing(nan, missing, self._passing, missing_group), checked_threads(threads)
+        passing, threads = checked_batch(self._passing, **options)
         twin = empty_like(self._core, self._backend)
         named = checked_positive(positive, label)
         labels = count_table(twin, Table(data, score, label, groups, weight, named, repeats), passing, threads)
@@ -306,8 +301,9 @@ class Sketch(FromBins, SketchView):
     def __iadd__(self, other: object) -> Self:
         if not isinstance(other, Sketch):
             return NotImplemented
-        repeats = self._repeats(other)
-        told, self._warned = self._warned, self._warned | other._warned  # what was said of its rows is not said again
+        known = self._known_digest() if self._core.total else None
+        repeats = known is not None and known == other._known_digest()  # no digest is computed for it
+        told, self._warned = self._warned, self._warned or other._warned  # what was said of its rows is not said again
         try:
             self._core.merge(other._core)
         except BaseException:
@@ -317,17 +313,10 @@ class Sketch(FromBins, SketchView):
             warn(refusal("repeated_rows", "other", value="both sketches"))
         return self
 
-    def _repeats(self, other: Sketch) -> bool:
-        """Whether another sketch is known to hold the same rows. Computes no digest."""
-        if self._known is None or other._known is None or not self._core.total:
-            return False
-        ours = self._known_digest()
-        return ours is not None and ours == other._known_digest()
-
     def merge(self, other: Sketch) -> Self:
         """Add the rows of another sketch to this one and return it; the same as `+=`.
 
-        Groups are merged by name. Different `bins`, `range` or `positive` are refused; an empty default sketch merges
+        Groups are merged by name. Different `bins`, `range` or `positive` are rejected; an empty default sketch merges
         with any. For many sketches or files see `merge_all`.
 
         Warns
@@ -400,59 +389,22 @@ class Sketch(FromBins, SketchView):
         """The sketch as bytes: versioned, checksummed, the same for the same rows and columns on every platform."""
         return self._core.to_bytes()
 
-    @classmethod
-    def from_bytes(
-        cls,
-        data: bytes,
-        *,
-        nan: Literal["raise", "skip"] = "raise",
-        missing: Missing = None,
-        memory_limit: int = 2**30,
-        missing_group: Name = "raise",
-    ) -> Self:
-        """Read what `to_bytes` wrote. Anything else raises ValueError. Options as in `Sketch`: bytes hold none."""
-        try:
-            plain = bytes(memoryview(data))
-        except TypeError:
-            raise refusal("not_bytes", "data", value=data, limit="Sketch.load(path)") from None
-        new = cls.__new__(cls)
-        new._read(plain, checked_passing(nan, missing, missing_group=missing_group), checked_limit(memory_limit))
-        return new
-
     def _read(self, data: bytes, passing: Passing, limit: int) -> None:
         backend = _backends.current()
         core = _backends.room("sketch", backend).Core
         self._set_up(backend, passing, lambda watch: core.from_bytes(data, limit, watch))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the bytes to a file, atomically: the old file stays until the new one is whole and on disk."""
-        files.write_atomically(path, self.to_bytes())
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        nan: Literal["raise", "skip"] = "raise",
-        missing: Missing = None,
-        memory_limit: int = 2**30,
-        missing_group: Name = "raise",
-    ) -> Self:
-        """Read a file that `save` wrote; options as in `from_bytes`."""
-        data = files.read_limited(path, 2 * checked_limit(memory_limit) + 2**20)
-        return cls.from_bytes(data, nan=nan, missing=missing, memory_limit=memory_limit, missing_group=missing_group)
 
     def __getstate__(self) -> dict[str, object]:
         return {  # plain values, which skops saves too
             "data": self.to_bytes(),
             "skip": tuple(self._passing),
             "memory_limit": self._core.memory_limit,
-            "warned": sorted(self._warned),
+            "warned": self._warned,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._read(state["data"], Passing(*state["skip"]), state["memory_limit"])
-        self._warned = frozenset(state["warned"])
+        super().__setstate__(state)
+        self._warned = state["warned"]
 
     # --------------------------------------------------------------------------------------------------------- showing
 
@@ -479,7 +431,7 @@ class Sketch(FromBins, SketchView):
 
 
 def check_sketch(given: object) -> None:
-    """Refuse what is not a sketch, such as the rows themselves."""
+    """Reject what is not a sketch, such as the rows themselves."""
     if not isinstance(given, Sketch):
         raise refusal("needs_a_sketch", "sketch", value=given)
 

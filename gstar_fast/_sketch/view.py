@@ -88,7 +88,7 @@ class SketchView:
 
     @property
     def positive(self) -> Scalar | None:
-        """The label that 1 stands for, such as "yes"; None where nobody named one."""
+        """The label that 1 stands for, such as "yes"; None where no one was named."""
         return positive_in(self._core.sections)
 
     @property
@@ -113,7 +113,7 @@ class SketchView:
         """Whether the sums of scores are known; not where rows were counted elsewhere without them.
 
         Thresholds and audits need none. `means`, and all of `moments` but the count and the extremes, are NaN without
-        them, and densities other than the empirical one are refused.
+        them, and densities other than the empirical one are rejected.
         """
         return sums_in(self._core.sections)
 
@@ -226,17 +226,14 @@ class SketchView:
 
         The sketch remembers it until rows are added.
         """
-        state = _state(self._core)
-        found = digest_of(self._core, self._known)
-        if _state(self._core) == state:  # no thread has added rows in between
-            self._known = Known(state, found)
-        return found
+        known = self._known_digest()
+        return self._digest_of(self._core.copy()) if known is None else known
 
     def _digest_of(self, copy: SketchCore) -> str:
         """The digest of a copy of the core; the sketch remembers it for as long as its rows are those of the copy."""
         state, known = _state(copy), self._known
         if known is None or known.state != state:
-            known = self._known = Known(state, digest_of(copy))
+            known = self._known = Known(state, sha256_of(copy.row_bytes()))
         return known.digest
 
     def _stands_for(self, whole: SketchView) -> None:
@@ -254,13 +251,11 @@ class SketchView:
         return memory_of(len(self.groups), self.bins, self.weighted)
 
 
-def digest_of(core: SketchCore, known: Known | None = None) -> str:
-    """SHA-256, in hexadecimal, of the rows of a core, unless it is known already."""
-    if known is not None and known.state == _state(core):
-        return known.digest
+def sha256_of(data: bytes) -> str:
+    """SHA-256 of bytes, in hexadecimal."""
     import hashlib  # slow, and needed here only
 
-    return hashlib.sha256(core.row_bytes()).hexdigest()
+    return hashlib.sha256(data).hexdigest()
 
 
 def _state(core: SketchCore) -> tuple[object, ...]:

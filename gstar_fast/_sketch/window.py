@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import operator
-import os
 import struct
 import threading
 from collections import deque
-from collections.abc import Sequence
-from typing import Any, Final, Literal, NoReturn, Self, Unpack
+from collections.abc import Callable, Sequence
+from typing import Final, NoReturn, Self, Unpack
 
 from numpy.typing import ArrayLike
 
-from gstar_fast._base import files, sketch_format
-from gstar_fast._base.bytes import Envelope
+from gstar_fast._base import sketch_format
+from gstar_fast._base.bytes import Envelope, Reader
 from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._input.options import Missing, Passing, checked_limit, checked_passing
-from gstar_fast._sketch.options import LoadOptions, SketchOptions, TableOptions, UpdateOptions
+from gstar_fast._input.options import Passing
+from gstar_fast._sketch.options import RowOptions, SketchOptions, TableOptions, UpdateOptions
+from gstar_fast._sketch.saved import Saved
 from gstar_fast._sketch.sketch import Sketch
 
 __all__ = ["Window"]
@@ -43,7 +43,7 @@ ENVELOPE: Final = Envelope(MAGIC, VERSION, HEADER, _refuse)
 
 
 @lives_in("gstar_fast")
-class Window:
+class Window(Saved):
     """Sketch of the last `panes` stretches of a stream, such as the last 24 hours.
 
     Rows go into the newest pane. `advance` begins a new one and forgets the oldest, with its effect on the window of
@@ -102,49 +102,35 @@ class Window:
         **options: Unpack[UpdateOptions],
     ) -> Self:
         """Count a batch into the newest pane; takes what `Sketch.update` takes."""
-        pane = self._newest
-        try:
-            pane.update(scores, labels, groups, **options)
-        finally:  # a warning that is an error comes after the rows were counted
-            self._counted_into(pane)
+        self._count(lambda pane: pane.update(scores, labels, groups, **options))
         return self
 
     def update_table(
         self, data: object, *, score: str, label: str | None, group: str | list[str], **options: Unpack[TableOptions]
     ) -> Self:
         """Count the rows of a table into the newest pane; takes what `Sketch.update_table` takes."""
-        pane = self._newest
-        try:
-            pane.update_table(data, score=score, label=label, group=group, **options)
-        finally:
-            self._counted_into(pane)
+        self._count(lambda pane: pane.update_table(data, score=score, label=label, group=group, **options))
         return self
 
-    def update_one(self, score: float, label: int | None, group: Name, **load: Unpack[LoadOptions]) -> None:
+    def update_one(self, score: float, label: int | None, group: Name, **options: Unpack[RowOptions]) -> None:
         """Count one row into the newest pane; takes what `Sketch.update_one` takes."""
+        self._count(lambda pane: pane.update_one(score, label, group, **options))
+
+    def _count(self, into: Callable[[Sketch], object]) -> None:
+        """Count into the newest pane; if it is an older one by the end, drop the sum of the older ones."""
         pane = self._newest
         try:
-            if load:
-                pane.update_one(score, label, group, **load)
-            else:  # quicker without the names
-                pane.update_one(score, label, group)
-        finally:
-            self._counted_into(pane)
+            into(pane)
+        finally:  # a warning that is an error comes after the rows were counted
+            if pane is not self._panes[-1]:
+                with self._lock:
+                    self._closed = None
 
     @property
     def _newest(self) -> Sketch:
         pane = self._panes[-1]
         assert isinstance(pane, Sketch), "only older panes are bytes"
         return pane
-
-    def _as_sketch(self, pane: Sketch | bytes) -> Sketch:
-        return pane if isinstance(pane, Sketch) else _pane(pane, self._blank._passing, self._blank._core.memory_limit)
-
-    def _counted_into(self, pane: Sketch) -> None:
-        """Drop the sum of the older panes if this pane became one of them while its rows were being counted."""
-        if pane is not self._panes[-1]:
-            with self._lock:
-                self._closed = None
 
     def advance(self) -> Self:
         """Begin a new pane; where there are `panes` already, forget the oldest."""
@@ -161,8 +147,9 @@ class Window:
             *old, _ = self._panes
             if self._closed is None:
                 closed = self._blank.copy()
+                own = closed._passing, closed._core.memory_limit
                 for pane in old:
-                    closed += self._as_sketch(pane)
+                    closed += pane if isinstance(pane, Sketch) else Sketch._of_bytes(pane, *own)
                 self._closed = closed  # kept only if every pane could be merged
             return self._closed + self._newest
 
@@ -182,104 +169,39 @@ class Window:
         body = b"".join(LENGTH.pack(len(blob)) + blob for blob in blobs)
         return ENVELOPE.seal((0, len(blobs), self.panes), body)
 
-    @classmethod
-    def from_bytes(
-        cls,
-        data: bytes,
-        *,
-        nan: Literal["raise", "skip"] = "raise",
-        missing: Missing = None,
-        memory_limit: int = 2**30,
-        missing_group: Name = "raise",
-    ) -> Self:
-        """Read what `to_bytes` wrote. Anything else raises ValueError.
-
-        Parameters
-        ----------
-        data : bytes
-            What `to_bytes` gave.
-        nan, missing, memory_limit, missing_group
-            Options that are not saved, see `Sketch`. `memory_limit` is for each pane, as in `Window`; older panes stay
-            bytes until `sketch` adds them up, so reading takes the memory of one pane.
-        """
-        new = cls.__new__(cls)
-        new._read(data, checked_passing(nan, missing, missing_group=missing_group), checked_limit(memory_limit))
-        return new
-
     def _read(self, data: bytes, passing: Passing, limit: int) -> None:
-        try:
-            plain = memoryview(data).cast("B")
-        except TypeError:
-            raise refusal("not_bytes", "data", value=data, limit="Window.load(path)") from None
-        most, blobs = _cut(plain)
+        most, blobs = _cut(data)
         need = sum(memory_of(n_groups, bins, weighted) for bins, n_groups, weighted in map(sketch_format.front, blobs))
         if need > MOST_MEMORY:  # more than was ever in memory: reading would take hours
             raise refusal("panes_need_too_much_memory", "data", value=(len(blobs) - 1, need), limit=MOST_MEMORY)
-        blank = _pane(blobs[0], passing, limit)
+        blank = Sketch._of_bytes(blobs[0], passing, limit)
         if blank.n_rows or blank.skipped or blank.weighted:
             _refuse("the empty pane is not empty")
         panes: list[Sketch | bytes] = []
         for blob in blobs[1:]:
-            pane = _pane(blob, passing, limit)
+            pane = Sketch._of_bytes(blob, passing, limit)
             if _shape(pane) != _shape(blank):
                 _refuse("a pane has other options than the rest")
             panes.append(pane if len(panes) == len(blobs) - 2 else pane.to_bytes())
         self._set_up(most, blank, panes)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the bytes to a file, atomically: the old file stays until the new one is whole and on disk."""
-        files.write_atomically(path, self.to_bytes())
-
     @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        nan: Literal["raise", "skip"] = "raise",
-        missing: Missing = None,
-        memory_limit: int = 2**30,
-        missing_group: Name = "raise",
-    ) -> Self:
-        """Read a file that `save` wrote; options as in `from_bytes`."""
-        limit = checked_limit(memory_limit)
-        data = files.read_limited(path, lambda head: _sketches_in(head) * (2 * limit + 2**20))
-        return cls.from_bytes(data, nan=nan, missing=missing, memory_limit=memory_limit, missing_group=missing_group)
+    def _sketches_in(cls, head: bytes) -> int:
+        return HEADER.unpack_from(head)[3] if len(head) >= HEADER.size and head.startswith(MAGIC) else 1
 
     def __getstate__(self) -> dict[str, object]:
         blank = self._blank  # its options are those of all panes
         return {"data": self.to_bytes(), "skip": tuple(blank._passing), "memory_limit": blank._core.memory_limit}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._read(state["data"], Passing(*state["skip"]), state["memory_limit"])
 
-
-def _pane(blob: bytes, passing: Passing, limit: int) -> Sketch:
-    new = Sketch.__new__(Sketch)
-    new._read(blob, passing, limit)
-    return new
-
-
-def _sketches_in(head: bytes) -> int:
-    """Number of sketches in the header of a file; 1 if it is not a window."""
-    return HEADER.unpack_from(head)[3] if len(head) >= HEADER.size and head.startswith(MAGIC) else 1
-
-
-def _cut(data: memoryview) -> tuple[int, list[bytes]]:
+def _cut(data: bytes) -> tuple[int, list[bytes]]:
     """Most panes to keep, and the bytes of each sketch; no more is made than the bytes hold."""
     (reserved, n, most), end = ENVELOPE.open(data)
     if reserved or not 2 <= n <= most + 1 <= MOST_PANES + 1:
         _refuse("the number of panes is impossible")
-    blobs, at = [], HEADER.size
-    for _ in range(n):
-        if end - at < LENGTH.size:
-            _refuse("it ends too early")
-        (size,) = LENGTH.unpack_from(data, at)
-        at += LENGTH.size
-        if size > end - at:
-            _refuse("it ends too early")
-        blobs.append(bytes(data[at : at + size]))
-        at += size
-    if at != end:
+    source = Reader(data, HEADER.size, end, _refuse)
+    blobs = [source.take(*LENGTH.unpack(source.take(LENGTH.size))) for _ in range(n)]
+    if source.at != end:
         _refuse("there are more bytes than the panes need")
     return most, blobs
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast import _backends
 from gstar_fast._base.bytes import varint, zigzag
-from gstar_fast._base.sketch_parts.content import HEADER, MAGIC
+from gstar_fast._base.sketch_format import HEADER, MAGIC
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")
 

@@ -120,7 +120,7 @@ def test_the_positive_label_is_kept_and_must_be_one(here, capsys):
     said = fails(capsys, 1, "merge", "a.gstar", "b.gstar", "-o", "m.gstar")
     assert "b.gstar cannot be merged with a.gstar: " in said
     assert "different positive labels: 'yes' and 'YES', so 1 has two meanings" in said
-    assert said.endswith("count one of them anew with --positive yes\n")
+    assert said.endswith("count one of them again with --positive yes\n")
     before = Path("a.gstar").read_bytes()
     said = fails(capsys, 1, "sketch", "b.csv", "-o", "a.gstar", "--append", *COLUMNS, "--positive", "YES")
     assert "cannot add to a.gstar: " in said

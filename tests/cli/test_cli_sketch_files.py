@@ -223,7 +223,7 @@ def test_every_command_reads_a_sketch_from_standard_input(sketch, capsys, monkey
             ["sketch", "scores.csv", "link.csv", "-o", "t.gstar", *COLUMNS],
             "link.csv was given twice (also as scores.csv)",
         ),
-        (["merge", "s.gstar", "fine.gstar", "-o", "t.gstar"], "anew with the --bins and --range of the other"),
+        (["merge", "s.gstar", "fine.gstar", "-o", "t.gstar"], "again with the --bins and --range of the other"),
     ],
 )
 def test_a_file_of_another_kind_is_known(sketch, capsys, words, said):

@@ -8,8 +8,7 @@ from helpers.small_rows import GROUPS, LABELS, SCORES
 
 import gstar_fast as gf
 from gstar_fast import _backends
-from gstar_fast._base import distinct
-from gstar_fast._input import arrow, columns, group_columns
+from gstar_fast._input import arrow, columns, distinct, group_columns
 
 
 @pytest.fixture

@@ -15,9 +15,11 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast import _backends, errors
+from gstar_fast._base.refusals.option_sentences import OPTION_CASES
 from gstar_fast._base.refusals.refusal import TABLE, about, refusal, worded
+from gstar_fast._base.refusals.sentences import ROW_CASES
 from gstar_fast._base.refusals.wording import PYTHON
-from gstar_fast._base.sketch_parts.sections import LabelTexts
+from gstar_fast._base.sections import LabelTexts
 from gstar_fast._cli.errors import exit_code
 from gstar_fast._cli.wording import Options, Table
 from gstar_fast._sketch.columns import Columns
@@ -422,6 +424,10 @@ def test_every_code_has_a_class_and_words_for_every_face(code):
             assert (" at row 1,007 (counted from 0)" if face is table else " at row 7") in words
     infeasible = code.startswith(("inf", "no_gap", "no_err", "no_promise", "not_f"))
     assert exit_code(made) == (2 if isinstance(made, errors.OptionError) else 3 if infeasible else 1)
+
+
+def test_words_for_a_case_stand_where_the_table_has_a_place_for_them():
+    assert {code for code, entry in TABLE.items() if "{case}" in entry.template} == (ROW_CASES | OPTION_CASES).keys()
 
 
 def test_every_error_is_the_builtin_one_too():

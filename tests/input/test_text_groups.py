@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast import _backends
-from gstar_fast._base import distinct
-from gstar_fast._input import columns, group_columns
+from gstar_fast._input import columns, distinct, group_columns
 from gstar_fast.errors import InputError
 
 # ------------------------------------------------------------------------------------------------------ texts of Arrow

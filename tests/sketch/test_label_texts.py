@@ -196,7 +196,7 @@ def test_a_section_of_labels_beside_rows_of_both_labels_is_not_a_sketch(backend)
 def _with_section(data, sections):
     """The bytes with all sections of a sketch, whatever its rows are."""
     from gstar_fast._base import sketch_format as io
-    from gstar_fast._base.sketch_parts.sections import sections_bytes
+    from gstar_fast._base.sections import sections_bytes
 
     content = io.read(data, lambda *_: None)
     written, every = sections_bytes(content.sections), sections_bytes(sections)

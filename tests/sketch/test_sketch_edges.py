@@ -153,12 +153,12 @@ def test_merging_is_by_name(backend):
     assert (gf.Sketch(groups=["y", "x"]) + gf.Sketch(groups=["x", "y"])).groups == ("x", "y")
     with pytest.raises(ValueError, match="group 'w'"):
         given_groups + b
-    with pytest.raises(ValueError, match=r"different groups: .*; count one of them anew with the groups"):
+    with pytest.raises(ValueError, match=r"different groups: .*; count one of them again with the groups"):
         given_groups + gf.Sketch(groups=["x"])
 
 
 def test_merging_different_bins_or_ranges_is_refused(backend):
-    with pytest.raises(ValueError, match="different bins: 4096 and 1024; count one of them anew with the bins= and"):
+    with pytest.raises(ValueError, match="different bins: 4096 and 1024; count one of them again with the bins= and"):
         gf.Sketch.from_rows([1.0], [1], [0]) + gf.Sketch(bins=1024)
     with pytest.raises(ValueError, match="cannot merge sketches with different ranges"):
         gf.Sketch(range=(0, 1)) + gf.Sketch(range=(0, 2))

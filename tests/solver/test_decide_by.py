@@ -392,7 +392,7 @@ def test_a_document_with_wrong_columns_or_protected_groups_is_refused():
         ({"fair_between": 0, "decide_by": ()}, "decide_by names no column"),
         ({"fair_between": (), "decide_by": 1}, "fair_between names no column"),
         ({"fair_between": "sex", "decide_by": 1}, "does not know the names of its 2 group columns"),
-        ({"fair_between": 0, "decide_by": 2}, "position 2, and groups of this sketch have 2 columns, 0 to 1"),
+        ({"fair_between": 0, "decide_by": 2}, "position 2, and groups of this sketch have 2 columns, counted from 0"),
         ({"fair_between": 0, "decide_by": -1}, "position -1"),
         ({"fair_between": 0, "decide_by": [1, 1]}, "names the column 1 twice"),
         ({"fair_between": 0, "decide_by": 1.5}, "must be the name of a group column, its position"),

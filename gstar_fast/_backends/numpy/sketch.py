@@ -18,8 +18,8 @@ from gstar_fast._base.arrays import Floats, Ints, Objects, Values
 from gstar_fast._base.grid import Extent, Grid, Window, linear_window, to_float, window_of
 from gstar_fast._base.names import Name, canonical, check_distinct, listed
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.sketch_parts.content import Cell, Content, Section, Weights
-from gstar_fast._base.sketch_parts.sections import OF_ROWS, check_sections, merged_sections
+from gstar_fast._base.sections import OF_ROWS, Section, check_sections, merged_sections
+from gstar_fast._base.sketch_format import Cell, Content, Weights
 from gstar_fast._words import WEIGHT_UNIT
 
 DEFAULT_BINS = 4096

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from gstar_fast.errors import InputTypeError, InputValueError, OptionTypeError, OptionValueError
+from collections.abc import Callable
+from typing import TypeVar
+
+from gstar_fast.errors import InputError, InputTypeError, InputValueError, OptionTypeError, OptionValueError
+
+E = TypeVar("E", bound=InputError)
 
 
-def bad_value(argument: str, text: str) -> InputValueError:
-    """An error about a value that was passed."""
-    return InputValueError(text, code=f"bad_{argument.lower()}", argument=argument)
+def _of(kind: type[E]) -> Callable[[str, str], E]:
+    """What makes errors of a class from an argument and a text."""
+    return lambda argument, text: kind(text, code=f"bad_{argument.lower()}", argument=argument)
 
 
-def bad_type(argument: str, text: str) -> InputTypeError:
-    """An error about a value of the wrong kind."""
-    return InputTypeError(text, code=f"bad_{argument.lower()}", argument=argument)
-
-
-def bad_option(argument: str, text: str) -> OptionValueError:
-    """An error about the value of an option."""
-    return OptionValueError(text, code=f"bad_{argument.lower()}", argument=argument)
-
-
-def bad_option_type(argument: str, text: str) -> OptionTypeError:
-    """An error about an option of the wrong kind."""
-    return OptionTypeError(text, code=f"bad_{argument.lower()}", argument=argument)
+bad_value, bad_type = _of(InputValueError), _of(InputTypeError)
+bad_option, bad_option_type = _of(OptionValueError), _of(OptionTypeError)

@@ -1,21 +1,20 @@
-"""Refusals by code: whoever finds a mistake names its kind and its fields, and the table words it.
+"""Errors by code: the code that finds a mistake gives its kind and fields, and the table has the sentence.
 
-All backends refuse this way, the compiled one too, so that a user reads the same sentence whichever of them counted.
+All backends raise this way, the compiled one too, so that a user reads the same sentence from each of them.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from gstar_fast._base.refusals.density_sentences import DENSITIES
-from gstar_fast._base.refusals.option_sentences import OPTIONS
-from gstar_fast._base.refusals.sentences import ROWS
-from gstar_fast._base.refusals.wording import PYTHON, Entry, Face, Words
+from gstar_fast._base.refusals.option_sentences import OPTION_CASES, OPTIONS
+from gstar_fast._base.refusals.sentences import ROW_CASES, ROWS
+from gstar_fast._base.refusals.wording import PYTHON, Entry, Face, Words, table_of
+from gstar_fast.errors import _Coded
 
 __all__ = ["TABLE", "Words", "about", "refusal", "worded"]
 
-TABLE: dict[str, Entry] = ROWS | OPTIONS | DENSITIES
-assert len(TABLE) == len(ROWS) + len(OPTIONS) + len(DENSITIES), "a code has two sentences"
+TABLE: dict[str, Entry] = table_of(ROWS + OPTIONS, ROW_CASES | OPTION_CASES)
 
 
 def refusal(
@@ -30,11 +29,11 @@ def refusal(
 def worded(told: BaseException, face: Face) -> str:
     """An error or warning in the words of another face; as it is where it has no code."""
     entry = TABLE.get(getattr(told, "code", ""))
-    return str(told) if entry is None else entry.sentence(told, face)
+    return entry.sentence(told, face) if entry is not None and isinstance(told, _Coded) else str(told)
 
 
 def about(error: Any, argument: str) -> Any:
-    """The same refusal, of what the caller knows by another name."""
+    """The same error, about what the caller knows by another name."""
     if getattr(error, "code", "") not in TABLE:
         told = type(error)(f"{argument}: {error}")
         vars(told).update({**vars(error), "argument": argument})

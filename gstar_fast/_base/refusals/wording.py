@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
+
+from gstar_fast._base.text import first_few, near
+from gstar_fast.errors import CLASSES, _Coded
 
 
 class Face:
@@ -34,6 +39,10 @@ class Face:
         """An option with a value, which stands here as Python writes it."""
         return f"{name}={value}"
 
+    def shown(self, name: str | None, value: object) -> str:
+        """An option with its value, or its name alone where messages do not show the value."""
+        return self.argument(name) if value is None or isinstance(value, dict) else self.option(str(name), repr(value))
+
     def other(self, _name: str, value: str) -> str:
         """Another value for an option that was named just before."""
         return value
@@ -52,36 +61,17 @@ class Face:
 
     def label_hint(self, value: object) -> str:
         """What to do about a label that is not 0 or 1."""
-        return "; for -1/+1 labels pass labels > 0" if _is_minus_one(value) else ""
+        return "; for -1/+1 labels pass labels > 0" if isinstance(value, (int, float)) and value == -1 else ""
 
     def too_many_groups(self, _found: int) -> str | None:
         """Another sentence on too many groups, where this face has one."""
         return None
 
 
-def _is_minus_one(value: object) -> bool:
-    return isinstance(value, (int, float)) and value == -1
-
-
 PYTHON = Face()
 
 
 # ------------------------------------------------------------------------------------------------------- making a table
-
-
-Sentence: TypeAlias = Callable[[Any, Face], str]
-
-
-class Entry(NamedTuple):
-    """One kind of mistake: the class of its errors, and the sentence they are worded with."""
-
-    kind: type[Any]
-    sentence: Sentence
-
-
-def entries(kind: type[Any], **sentences: Sentence) -> dict[str, Entry]:
-    """Lines of a table whose errors are of one class."""
-    return {code: Entry(kind, sentence) for code, sentence in sentences.items()}
 
 
 class Words(str):
@@ -93,3 +83,83 @@ class Words(str):
 def kind_of(value: object) -> str:
     """What a value is, for messages: the name of its type, or the words that were found for it."""
     return str(value) if isinstance(value, Words) else type(value).__name__
+
+
+Told: TypeAlias = _Coded  # an error or a warning with its fields
+Sentence: TypeAlias = Callable[[Told, Face], str]  # words about an error, or a part of them
+
+
+class Entry(NamedTuple):
+    """One kind of mistake: the class of its errors, and their sentence as a format string.
+
+    Its fields are `argument`, `row`, `value` and `limit` of the error, `say` for the face, and these; what stands after
+    the colon goes to the method of the face:
+
+    - `{subject}`, or `{subject:bins}` for another argument than that of the error
+    - `{at}` for the row, `{column}` for the group column, `{kind}` for the type of the value
+    - `{option}` for the argument with its value, `{option:name=value}`, `{other:name=value}`, `{item:name,key}`,
+      `{entry:name,key,value}`
+    - `{all}` for the list in `limit`, `{few}` for the first of the list in `value`, `{near}` for a hint at a name
+    - `{case}` for the part that a function words
+    """
+
+    kind: type[Any]
+    template: str
+    case: Sentence = lambda *_: ""
+
+    def sentence(self, e: Told, say: Face) -> str:
+        """The sentence on an error in the words of a face."""
+        return self.template.format_map(_Fields(self.case, e, say))
+
+
+PARTS: dict[str, Callable[[str, Told, Face], str]] = {
+    "subject": lambda name, e, say: say.argument(name or e.argument),
+    "at": lambda _, e, say: say.at(e.row, e.argument),
+    "column": lambda _, e, say: say.column(e.argument),
+    "kind": lambda _, e, __: kind_of(e.value),
+    "option": lambda spec, e, say: say.option(*spec.split("=", 1)) if spec else say.shown(e.argument, e.value),
+    "other": lambda spec, _, say: say.other(*spec.split("=", 1)),
+    "item": lambda spec, _, say: say.item(*spec.split(",")),
+    "entry": lambda spec, _, say: say.entry(*spec.split(",")),
+    "all": lambda _, e, __: ", ".join(e.limit),
+    "few": lambda _, e, __: first_few(map(repr, e.value)),
+    "near": lambda _, e, __: near(str(e.value), e.limit),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """The fields of a template, each made when it is asked for."""
+
+    case: Sentence
+    e: Told
+    say: Face
+
+    def __getitem__(self, name: str) -> object:
+        if name == "case":
+            return self.case(self.e, self.say)
+        if name == "say":
+            return self.say
+        return _Part(PARTS[name], self.e, self.say) if name in PARTS else getattr(self.e, name)
+
+
+class _Part(NamedTuple):
+    """A part of a sentence that waits for what stands after its colon."""
+
+    words: Callable[[str, Told, Face], str]
+    e: Told
+    say: Face
+
+    def __format__(self, spec: str) -> str:
+        return self.words(spec, self.e, self.say)
+
+
+def table_of(text: str, cases: Mapping[str, Sentence]) -> dict[str, Entry]:
+    """Read a table: names of classes, below each "code: sentence" by four spaces, and lines that go on by eight."""
+    out: dict[str, Entry] = {}
+    for block in re.split(r"\n(?=\S)", text.strip()):
+        kind, *lines = re.split(r"\n    (?=\S)", block)
+        for code, template in (" ".join(line.split()).split(": ", 1) for line in lines):
+            assert code not in out, "a code has two sentences"
+            out[code] = Entry(CLASSES[kind], template, cases.get(code, Entry._field_defaults["case"]))
+    return out

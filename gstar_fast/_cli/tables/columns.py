@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name
-from gstar_fast._base.sketch_parts.sections import LabelTexts
+from gstar_fast._base.sections import LabelTexts
 from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.csv_file import at_row

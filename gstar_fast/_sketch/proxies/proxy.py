@@ -16,16 +16,16 @@ from gstar_fast._base.grid import SUM_UNIT, Extent, Window, round24, to_float, w
 from gstar_fast._base.names import Name, given_names
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.sketch_parts.content import Cell, Content
-from gstar_fast._base.sketch_parts.sections import UNMIXED
+from gstar_fast._base.sections import UNMIXED
+from gstar_fast._base.sketch_format import Content
 from gstar_fast._base.warn import warn
 from gstar_fast._input.columns import Batch, as_labels, as_scores, column_of
 from gstar_fast._input.group_columns import check_one_length
 from gstar_fast._input.options import NOTHING
 from gstar_fast._sketch.columns import CONTRADICTED
 from gstar_fast._sketch.counting import count
+from gstar_fast._sketch.proxies.linearity import LEVELS, Fit, fit_of, segments_of
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._sketch.unmixing.linearity import LEVELS, Fit, fit_of, segments_of
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
 COARSE = 256  # bins of the counts by segment
@@ -112,7 +112,7 @@ class ProxySketch:
         return out
 
     def update(self, scores: ArrayLike, labels: ArrayLike | None, group_probabilities: ArrayLike) -> Self:
-        """Count one batch and return the sketch itself. A refused batch changes nothing.
+        """Count one batch and return the sketch itself. A rejected batch changes nothing.
 
         Parameters
         ----------
@@ -131,33 +131,20 @@ class ProxySketch:
         check_one_length({name: len(array) for name, array in given.items() if array is not None})
         twin = Sketch(groups=self.groups, **self._options)
         cells = Sketch(groups=self._cells.groups, **self._coarse)
+        for place, column in enumerate(units.T):
+            own = Batch(score, label, np.full(len(score), place), self.groups, column / WEIGHT_UNIT, nulls)
+            count(twin._core, own, NOTHING, 1)
+        segments = segments_of(units / WEIGHT_UNIT)
+        count(cells._core, Batch(score, label, segments, cells.groups, None, nulls), NOTHING, 1)
         products, sums = np.zeros_like(self._products), np.zeros_like(self._sums)
-        for start in np.arange(0, len(score), BLOCK).tolist():
-            part = slice(start, start + BLOCK)
-            own = units[part]
-            n, k = own.shape
-            codes = np.full(n, UNLABELLED, np.uint8) if label is None else label[part]
-            batch = Batch(
-                scores=np.tile(score[part], k),
-                labels=None if label is None else np.tile(codes, k),
-                codes=np.repeat(np.arange(k), n),
-                names=self.groups,
-                weights=(own / WEIGHT_UNIT).T.ravel(),
-                unlabelled_code=nulls,
-            )
-            count(twin._core, batch, NOTHING, 1)
-            segments = segments_of(own / WEIGHT_UNIT)
-            count(
-                cells._core,
-                Batch(score[part], None if label is None else codes, segments, cells.groups, None, nulls),
-                NOTHING,
-                1,
-            )
-            for y in LABELS:
-                chosen = own[codes == y]
-                products[y] += (chosen.T @ chosen).astype(np.int64).astype(object)
-                for segment in np.unique(segments[codes == y]).tolist():
-                    sums[y, segment] += chosen[segments[codes == y] == segment].sum(axis=0).astype(np.int64)
+        for y in LABELS:
+            chosen = np.full(len(score), y == UNLABELLED) if label is None else label == y
+            mine = units[chosen]
+            for start in range(0, len(mine), BLOCK):
+                block = mine[start : start + BLOCK]
+                products[y] += (block.T @ block).astype(np.int64).astype(object)
+            by_group = [np.bincount(segments[chosen], column, len(cells.groups)) for column in mine.T]
+            sums[y] = np.column_stack(by_group).astype(np.int64).astype(object)
         self._add(twin, cells, products, sums, len(score))
         return self
 
@@ -245,12 +232,12 @@ def _inverse(products: Objects, label: int) -> tuple[Ints, Floats]:
 
 def _fit(cells: Sketch, sums: Objects) -> Fit:
     """How far the counts of all labels are from the assumptions of unmixing."""
-    core, fit = cells._core, Fit(0.0, 0)
+    core, fits = cells._core, []
     below, above = core.below(), core.above()
     for label in LABELS:
         counts = np.column_stack([below[label], core.counts(label), above[label]])
-        fit += fit_of(counts, (sums[label] / WEIGHT_UNIT).astype(np.float64))
-    return fit
+        fits.append(fit_of(counts, (sums[label] / WEIGHT_UNIT).astype(np.float64)))
+    return Fit(sum(fit.chi_square for fit in fits), sum(fit.degrees for fit in fits))  # labels are independent
 
 
 def _in_order(given: Any, groups: tuple[Name, ...]) -> Any:
@@ -288,10 +275,7 @@ def _rows(content: Content, products: Objects, ends: bool) -> list[Row]:
     for label in LABELS:
         present, inverse = _inverse(products, label)
         if len(present):
-            cells = [content.cells[3 * k + label] for k in present.tolist()]
-            code = None if label == UNLABELLED else label
-            of: list[tuple[Name, int | None]] = [(content.names[k], code) for k in present.tolist()]
-            rows += _unmix(content.window, cells, inverse, of, ends)
+            rows += _unmix(content, label, present.tolist(), inverse, ends)
     return rows
 
 
@@ -303,13 +287,12 @@ def _has_window(rows: list[Row], window: Window) -> bool:
     return not apart.any() and window_of(Extent.of(scores.ravel()), window.bins) == window
 
 
-def _unmix(
-    window: Window, cells: list[Cell], inverse: Floats, of: list[tuple[Name, int | None]], ends: bool
-) -> list[Row]:
+def _unmix(content: Content, label: int, present: list[int], inverse: Floats, ends: bool) -> list[Row]:
     """Counts of the groups of one label, from cells in which every row was counted with its probability.
 
     One score stands for the rows of a bin; with `ends` the first and the last bin also have the extreme scores.
     """
+    cells = [content.cells[3 * k + label] for k in present]
     used = sorted({index for cell in cells for index, _, _ in cell.bins})
     place = {index: i for i, index in enumerate(used)}
     counts = np.zeros((len(cells), len(used) + 2))
@@ -321,7 +304,7 @@ def _unmix(
             counts[k, i + 1] = n
             sums[i] += total
             rows[i] += n
-    points = _points(window, used, sums, rows)
+    points = _points(content.window, used, sums, rows)
     wholes = whole_scores(points).tolist() if used else []
     lows, highs = points.tolist(), points.tolist()
     if used and ends:
@@ -329,16 +312,16 @@ def _unmix(
         highs[-1] = max(highs[-1], *(cell.largest for cell in cells if cell.bins))
     cumulative = np.cumsum(inverse @ (counts / WEIGHT_UNIT), axis=1)  # shares of each group at or before a bin
     out: list[Row] = []
-    for k, (cell, (name, label)) in enumerate(zip(cells, of, strict=True)):
-        total = cell.total
+    code = None if label == UNLABELLED else label
+    for k, cell in enumerate(cells):
+        name, total = content.names[present[k]], cell.total
         before = np.rint(np.clip(monotone(cumulative[k]), 0.0, 1.0) * total).astype(np.int64)
         before[-1] = total
         own = np.diff(before, prepend=0).tolist()
         beyond = [(own[0], -math.inf), (own[-1], math.inf)]
-        parts: list[Row] = [(name, label, n, end, end, None, None) for n, end in beyond if n]
-        for i, n in enumerate(own[1:-1]):
-            if n:
-                parts.append((name, label, n, lows[i], highs[i], n * wholes[i], SUM_UNIT))
+        parts: list[Row] = [(name, code, n, end, end, None, None) for n, end in beyond if n]
+        inside = zip(own[1:-1], lows, highs, wholes, strict=True)
+        parts += [(name, code, n, low, high, n * whole, SUM_UNIT) for n, low, high, whole in inside if n]
         out += _weighed(parts, [n for n in (own[0], own[-1], *own[1:-1]) if n], float(np.abs(inverse[k]).sum()))
     return out
 

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 from gstar_fast._base.bytes import Reader, varint
-from gstar_fast._base.names import LONGEST_TUPLE, Name
+from gstar_fast._base.names import LONGEST_TUPLE, Scalar
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.sketch_parts.content import Section, refuse
 
-COLUMNS: Final = 1
-POSITIVE: Final = 2
-NO_SUMS: Final = 3
-LABELS: Final = 4
-UNMIXED: Final = 5
+Section: TypeAlias = tuple[int, bool, bytes]  # type, needed, content
+
+COLUMNS, POSITIVE, NO_SUMS, LABELS, UNMIXED = 1, 2, 3, 4, 5
 KNOWN: Final = (COLUMNS, POSITIVE, NO_SUMS, LABELS, UNMIXED)
 OF_ROWS: Final = (POSITIVE, NO_SUMS, UNMIXED)  # part of what was counted, not of where it came from; readers need these
+
+
+def refuse(why: str) -> NoReturn:
+    """Reject bytes that are not a sketch; the compiled reader has the same words for faults of a whole file."""
+    raise refusal("not_valid", "sketch", value=why)
+
+
+def _check(possible: bool) -> None:
+    if not possible:
+        refuse("a section is impossible")
 
 
 def sections_bytes(sections: Sequence[Section]) -> bytes:
@@ -28,58 +35,51 @@ def sections_bytes(sections: Sequence[Section]) -> bytes:
 
 def read_sections(source: Reader) -> tuple[Section, ...]:
     """The sections, all of a right form."""
-    sections = tuple(_read_section(source) for _ in range(source.varint(2**63)))
+    n = source.varint(2**63)
+    sections = tuple((source.varint(2**63), bool(source.varint(2)), source.take(source.varint())) for _ in range(n))
     check_sections(sections)
     return sections
 
 
-def _read_section(source: Reader) -> Section:
-    kind, needed = source.varint(2**63), bool(source.varint(2))
-    return kind, needed, source.take(source.varint())
-
-
 def check_sections(sections: Sequence[Section]) -> None:
-    """Refuse sections out of order or of a wrong form, and needed ones that nobody here knows."""
+    """Reject sections out of order or of a wrong form, and needed ones of an unknown type."""
     types = [kind for kind, _, _ in sections]
     if any(b <= a for a, b in pairwise(types)) or not all(0 <= kind < 2**63 for kind in types):
         refuse("sections are out of order")
     for kind, needed, content in sections:
         if needed and kind not in KNOWN:
             refuse(f"it needs a section of type {kind}, which this library does not know; install a newer one")
-        if needed != (kind in OF_ROWS) or (kind == COLUMNS and columns_of(content) == ((), (), ())):
-            refuse("a section is impossible")
-        if (kind == NO_SUMS and content) or (kind == UNMIXED and content not in (b"\0", b"\1")):
-            refuse("a section is impossible")
+        _check(needed == (kind in OF_ROWS))
+        _check(kind != COLUMNS or columns_of(content) != ((), (), ()))
+        _check(kind != NO_SUMS or not content)
+        _check(kind != UNMIXED or content in (b"\0", b"\1"))
         if kind == POSITIVE:
             positive_of(content)
         if kind == LABELS:
             labels_of(content)
 
 
-Columns: TypeAlias = tuple[str, ...] | None  # names of columns; () where none was given, None where several were met
+ColumnNames: TypeAlias = (
+    tuple[str, ...] | None
+)  # names of columns; () where none was given, None where several were met
 
 
-def columns_of(content: bytes) -> tuple[Columns, Columns, Columns]:
+def columns_of(content: bytes) -> tuple[ColumnNames, ColumnNames, ColumnNames]:
     """The columns of scores, labels and groups that a section names."""
     source = Reader(content, 0, len(content), refuse)
     score, label, group = (_read_columns(source, most) for most in (1, 1, LONGEST_TUPLE))
-    _check_end(source)
+    _check(source.at == source.end)
     return score, label, group
 
 
-def _read_columns(source: Reader, most: int) -> Columns:
+def _read_columns(source: Reader, most: int) -> ColumnNames:
     how = source.take(1)[0]
-    if how > 2:
-        refuse("a section is impossible")
-    if how != 1:
-        return None if how else ()
-    n = source.varint(most + 1)
-    if n == 0:
-        refuse("a section is impossible")
-    return tuple(source.text() for _ in range(n))
+    n = source.varint(most + 1) if how == 1 else 0
+    _check(n > 0 if how == 1 else how in (0, 2))
+    return None if how == 2 else tuple(source.text() for _ in range(n))
 
 
-def columns_bytes(columns: Sequence[Columns]) -> bytes:
+def columns_bytes(columns: Sequence[ColumnNames]) -> bytes:
     """The section that names the columns of scores, labels and groups."""
     return b"".join(b"\2" if names is None else _named(names) for names in columns)
 
@@ -89,11 +89,11 @@ def _named(names: tuple[str, ...]) -> bytes:
     return b"\1" + varint(len(texts)) + b"".join(varint(len(t)) + t for t in texts) if texts else b"\0"
 
 
-def positive_of(content: bytes) -> Name:
+def positive_of(content: bytes) -> Scalar:
     """What label 1 stood for, as a section says it."""
     source = Reader(content, 0, len(content), refuse)
-    name = source.name(inside=True)
-    _check_end(source)
+    name = source.scalar()
+    _check(source.at == source.end)
     return name
 
 
@@ -129,23 +129,16 @@ def labels_of(content: bytes) -> LabelTexts:
     source = Reader(content, 0, len(content), refuse)
     more, n = bool(source.varint(2)), source.varint(MOST_LABELS + 1)
     texts = tuple(source.text() for _ in range(n))
-    _check_end(source)
-    if not texts or (more and n < MOST_LABELS) or any(b <= a for a, b in pairwise(texts)):
-        refuse("a section is impossible")
-    if any(len(text.encode("utf-8")) > LONGEST_LABEL for text in texts):
-        refuse("a section is impossible")
+    _check(source.at == source.end and n > 0 and (not more or n == MOST_LABELS))
+    _check(all(a < b for a, b in pairwise(texts)))
+    _check(all(len(text.encode("utf-8")) <= LONGEST_LABEL for text in texts))
     return LabelTexts(texts, more)
-
-
-def _check_end(source: Reader) -> None:
-    if source.at != source.end:
-        refuse("a section is impossible")
 
 
 def merged_sections(
     ours: tuple[Section, ...], theirs: tuple[Section, ...], we_have_rows: bool, they_have_rows: bool
 ) -> tuple[Section, ...]:
-    """The sections of two sketches in one; a type that nobody here knows stays with the only sketch that has rows."""
+    """The sections of two sketches in one; a type of unknown meaning stays with the only sketch that has rows."""
     if not (theirs or they_have_rows):
         return ours
     if not (ours or we_have_rows):
@@ -166,7 +159,7 @@ def merged_sections(
     return tuple((kind, kind in OF_ROWS, merged[kind]) for kind in sorted(merged))
 
 
-def _merged_columns(a: Columns, b: Columns) -> Columns:
+def _merged_columns(a: ColumnNames, b: ColumnNames) -> ColumnNames:
     if a == ():
         return b
     return a if b in ((), a) else None

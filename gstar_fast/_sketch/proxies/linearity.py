@@ -35,11 +35,6 @@ class Fit(NamedTuple):
     chi_square: float
     degrees: int
 
-    def __add__(self, other: object) -> Fit:  # labels are independent
-        if not isinstance(other, Fit):
-            return NotImplemented
-        return Fit(self.chi_square + other.chi_square, self.degrees + other.degrees)
-
     @property
     def chance(self) -> float:
         """The chance of a chi-square this large if the assumptions hold."""

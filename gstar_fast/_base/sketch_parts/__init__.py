@@ -1,1 +1,0 @@
-"""Parts of the sketch's format: what bytes describe, checks, and sections."""

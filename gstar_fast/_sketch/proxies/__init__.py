@@ -1,0 +1,1 @@
+"""Sketches of rows whose group is only known with probabilities."""
