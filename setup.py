@@ -70,7 +70,7 @@ def core():
         compile_args = ["/O2", "/fp:precise"]
     if os.environ.get("GSTAR_FAST_SANITIZE") == "1":
         sanitize = ["-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
-        compile_args += ["-O1", "-g", "-UNDEBUG", "-fno-omit-frame-pointer", "-Wno-maybe-uninitialized", *sanitize]
+        compile_args += ["-O1", "-g1", "-UNDEBUG", "-fno-omit-frame-pointer", "-Wno-maybe-uninitialized", *sanitize]
         link_args = sanitize
     return Pybind11Extension(
         "gstar_fast._core",
