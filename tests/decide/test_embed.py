@@ -40,10 +40,14 @@ def solve(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")  # compiled once, in whatever order tests run
-def library(tmp_path_factory):
+def library_file(tmp_path_factory):
     source = Path(get_include(), "capi", "capi.cpp")
-    target = shared_folder(tmp_path_factory) / "libgstar.so"
-    return ctypes.CDLL(str(compiled(source, target, "-shared", "-fPIC")))
+    return compiled(source, shared_folder(tmp_path_factory) / "libgstar.so", "-shared", "-fPIC")
+
+
+@pytest.fixture(scope="session")
+def library(library_file):
+    return ctypes.CDLL(str(library_file))
 
 
 def rows(n=500, seed=3):
@@ -212,12 +216,13 @@ def test_the_c_interface_decides_counts_and_reports(library):
 
 
 @pytest.fixture(scope="session")  # compiled once, in whatever order tests run
-def decide_c(tmp_path_factory):
-    """The program in C, as C, with our library in it."""
-    main = tmp_path_factory.mktemp("embed") / "decide.o"
-    command = [CXX, "-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{get_include()}", "-c"]
-    subprocess.run([*command, str(EXAMPLES / "decide.c"), "-o", str(main)], check=True, capture_output=True)
-    return compiled(Path(get_include(), "capi", "capi.cpp"), shared_folder(tmp_path_factory) / "decide_c", str(main))
+def decide_c(tmp_path_factory, library_file):
+    """The program in C, as C, linked with our library."""
+    target = tmp_path_factory.mktemp("embed") / "decide_c"
+    as_c = [CXX, "-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{get_include()}", EXAMPLES / "decide.c"]
+    link = ["-x", "none", library_file, f"-Wl,-rpath,{library_file.parent}", "-o", target]
+    subprocess.run([*map(str, as_c + link)], check=True, capture_output=True)
+    return target
 
 
 @pytest.mark.parametrize(
@@ -296,10 +301,11 @@ def test_cmake_finds_the_package(tmp_path):
         str(tmp_path),
         f"-Dgstar_DIR={get_cmake_dir()}",
         "-DCMAKE_BUILD_TYPE=Debug",
+        "-DCMAKE_CXX_FLAGS_DEBUG=-O0",  # -g makes it slower, and no one debugs it
     ]
     subprocess.run(build, check=True, capture_output=True)
     targets = ["--target", "decide_c", "--target", "decide_c_static"]
-    subprocess.run(["cmake", "--build", str(tmp_path), *targets], check=True, capture_output=True)
+    subprocess.run(["cmake", "--build", str(tmp_path), "--parallel", "2", *targets], check=True, capture_output=True)
     path = tmp_path / "thresholds.json"
     gf.Decider(THRESHOLDS).save(path)
     for program in ("decide_c", "decide_c_static"):
