@@ -251,13 +251,13 @@ def test_two_groups_and_a_long_frontier_stay_small():
 @pytest.mark.slow
 def test_same_input_gives_the_same_bytes_on_every_backend(backend, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1893456000")
-    sketch = synthetic(2_000)
+    sketch = synthetic(500)
     result = gf.solve(sketch, limits={"equalized_odds": 0.02})
     first, second = (gf.report(result, sketch).html for _ in range(2))
     assert first == second
     assert "2030-01-01 00:00 UTC" in first
     with gf.use_backend("numpy"):
-        reference = gf.report(gf.solve(synthetic(2_000), limits={"equalized_odds": 0.02}), synthetic(2_000)).html
+        reference = gf.report(gf.solve(synthetic(500), limits={"equalized_odds": 0.02}), synthetic(500)).html
     assert first.replace(f"backend {backend}", "backend numpy") == reference
 
 
