@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from helpers.programs import locked, shared_folder
 from hypothesis import HealthCheck, settings
 
 import gstar_fast as gf
@@ -133,11 +134,17 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built with warnings as errors."""
+    """The site, built with warnings as errors by the first worker that asks, or before the run by `make docs`."""
+    if built := os.environ.get("GSTAR_FAST_SITE"):
+        return Path(built).resolve(strict=True)
     if any(importlib.util.find_spec(name) is None for name in ("furo", "myst_parser")):
         missing("the extra docs is not installed")
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(folder)]
-    done = subprocess.run(command, cwd=Path(__file__).parent.parent, capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stderr[-4000:]
+    folder = shared_folder(tmp_path_factory) / "site"
+    with locked(folder):
+        if not folder.exists():
+            part, root = f"{folder}.part", Path(__file__).parent.parent
+            command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", part]
+            done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=900)
+            assert done.returncode == 0, done.stderr[-4000:]
+            Path(part).rename(folder)
     return folder

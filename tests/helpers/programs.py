@@ -6,8 +6,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
-with contextlib.suppress(ImportError):  # Windows, where these programs are not compiled
+try:
     import fcntl
+except ImportError:  # Windows: nothing is shared
+    fcntl = None
 
 from gstar_fast.config import get_include
 
@@ -21,16 +23,24 @@ ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "LD_PRE
 
 
 def shared_folder(tmp_path_factory):
-    """A folder that all workers of one run of pytest share."""
+    """A folder that all workers of one run of pytest share, where they can lock files."""
     own = tmp_path_factory.getbasetemp()
-    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    return own.parent if fcntl and "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@contextlib.contextmanager
+def locked(target):
+    """Keep out the other workers that would make the same target, until the block or its process ends."""
+    with Path(f"{target}.lock").open("w") as lock:
+        if fcntl:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def compiled(source, target, *flags):
     """The program or library of one source file. The first worker that asks for a target compiles it."""
     command = [CXX, *FLAGS, f"-I{get_include()}", str(source), "-o", f"{target}.part", *flags]
-    with Path(f"{target}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed, or its process ends
+    with locked(target):
         if not target.exists():
             subprocess.run(command, check=True, capture_output=True, text=True, env=ENVIRONMENT)
             Path(f"{target}.part").rename(target)
