@@ -46,7 +46,7 @@ CPP_STRESS := $(patsubst csrc/tests/%.cpp,build/cpp/%,$(wildcard csrc/tests/*_st
 FUZZERS := $(patsubst csrc/tests/fuzz/%.cpp,build/fuzz/%,$(wildcard csrc/tests/fuzz/*_fuzz.cpp))
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror
-CPP_FLAGS := -std=c++17 -Icsrc -O1 -g -fno-omit-frame-pointer -ffp-contract=off -pthread $(WARNINGS)
+CPP_FLAGS := -std=c++17 -Icsrc -O1 -g1 -fno-omit-frame-pointer -ffp-contract=off -pthread $(WARNINGS)
 SANITIZE := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
 
 # "yes" if the compiler can build and link an empty program with these flags.
@@ -189,9 +189,9 @@ SANITIZED = LD_PRELOAD="$(shell $(CXX) -print-file-name=libasan.so) $(shell $(CX
 
 # The other backends run no C++, so only tests on the native one (and those without a backend) are run again. A fork
 # while other threads allocate is left to the plain run: ASan's allocator has no fork handlers before GCC 14, and its
-# lock may stay closed in the child. Pages, pictures, the estimator,
-# engines and the command line run no C++ that the rest does not.
-NO_NEW_CORE = tests/project tests/estimator tests/engines tests/cli tests/report $(wildcard tests/decide/test_embed.py tests/decide/test_service.py \
+# lock may stay closed in the child. Pages, pictures, the estimator, engines and the command line run no C++ that the
+# rest does not; the C++ reader of documents is a program of its own, which the plain run builds under the sanitizers.
+NO_NEW_CORE = tests/project tests/estimator tests/engines tests/cli tests/report tests/documents $(wildcard tests/decide/test_embed.py tests/decide/test_service.py \
     tests/audit/test_audit_*.py)
 ifeq ($(call can,$(CXX),$(SANITIZE)),yes)
 test-sanitized: $(STAMPS)/test
@@ -199,7 +199,7 @@ test-sanitized: $(STAMPS)/test
 	@GSTAR_FAST_SANITIZE=1 GSTAR_FAST_REQUIRE_CORE=1 $(BIN)/python setup.py --quiet build \
 	    --build-base build/sanitized --build-lib build/sanitized/lib
 	@$(SANITIZED) $(BIN)/python -P -c "import gstar_fast._core as core; assert 'sanitized' in core.__file__, core.__file__"
-	$(SANITIZED) $(BIN)/pytest -q -k "not [numba and not [numpy and not fork_in_the_middle" $(patsubst %,--ignore=%,$(NO_NEW_CORE)) $(PYTEST_ARGS)
+	$(SANITIZED) $(BIN)/pytest -q -n auto --maxprocesses 4 -k "not [numba and not [numpy and not fork_in_the_middle" $(patsubst %,--ignore=%,$(NO_NEW_CORE)) $(PYTEST_ARGS)
 else
 test-sanitized:
 	@echo "test-sanitized: skipped, $(CXX) cannot build with $(SANITIZE)"
