@@ -77,20 +77,28 @@ void read_as(const column& c, std::size_t begin, std::size_t n, To* out) {
 
 }  // namespace detail
 
+/// `use` with a zero of the type that a column of whole numbers has.
+template <class Use>
+auto with_whole(dtype type, Use use) {
+    switch (type) {
+        case dtype::boolean:
+        case dtype::u8: return use(std::uint8_t{});
+        case dtype::i8: return use(std::int8_t{});
+        case dtype::i16: return use(std::int16_t{});
+        case dtype::i32: return use(std::int32_t{});
+        case dtype::i64: return use(std::int64_t{});
+        case dtype::u16: return use(std::uint16_t{});
+        case dtype::u32: return use(std::uint32_t{});
+        default: return use(std::uint64_t{});
+    }
+}
+
 /// Read whole numbers as int64. A u64 beyond 2^63 comes out negative.
 inline void read_whole(const column& c, std::size_t begin, std::size_t n,
                        std::int64_t* out) {
-    switch (c.type) {
-        case dtype::boolean:
-        case dtype::u8: return detail::read_as<std::uint8_t>(c, begin, n, out);
-        case dtype::i8: return detail::read_as<std::int8_t>(c, begin, n, out);
-        case dtype::i16: return detail::read_as<std::int16_t>(c, begin, n, out);
-        case dtype::i32: return detail::read_as<std::int32_t>(c, begin, n, out);
-        case dtype::i64: return detail::read_as<std::int64_t>(c, begin, n, out);
-        case dtype::u16: return detail::read_as<std::uint16_t>(c, begin, n, out);
-        case dtype::u32: return detail::read_as<std::uint32_t>(c, begin, n, out);
-        default: return detail::read_as<std::uint64_t>(c, begin, n, out);
-    }
+    with_whole(c.type, [&](auto zero) {
+        detail::read_as<decltype(zero)>(c, begin, n, out);
+    });
 }
 
 /// Read numbers of f32 or f64 as double.

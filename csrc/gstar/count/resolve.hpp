@@ -146,10 +146,17 @@ private:
 #if GSTAR_HAS_AVX2
         if (active_kernel() < kernel::avx2 || !rows_.labels) return false;
         if (known_->small().size() > 8) return false;
-        return with_type(
-                   rows_.groups, begin,
+        const auto side_by_side = [&](const column& c, auto use) {
+            return with_whole(c.type, [&](auto zero) {
+                using T = decltype(zero);
+                return c.is_array_of<T>() &&
+                       use(reinterpret_cast<const T*>(c.data) + begin);
+            });
+        };
+        return side_by_side(
+                   rows_.groups,
                    [&](const auto* v) { return few_groups(v, n, out.cells); }) &&
-               with_type(rows_.labels, begin, [&](const auto* v) {
+               side_by_side(rows_.labels, [&](const auto* v) {
                    return few_labels(v, n, out.cells);
                });
 #endif
@@ -160,26 +167,6 @@ private:
     }
 
 #if GSTAR_HAS_AVX2
-    /// `use` with the column's values from `begin` on, if they lie side by side.
-    template <class Use>
-    static bool with_type(const column& c, std::size_t begin, Use use) {
-        const auto apply = [&](auto zero) {
-            using T = decltype(zero);
-            return c.is_array_of<T>() &&
-                   use(reinterpret_cast<const T*>(c.data) + begin);
-        };
-        switch (c.type) {
-            case dtype::boolean:
-            case dtype::u8: return apply(std::uint8_t{});
-            case dtype::i8: return apply(std::int8_t{});
-            case dtype::u16: return apply(std::uint16_t{});
-            case dtype::i16: return apply(std::int16_t{});
-            case dtype::u32:
-            case dtype::i32: return apply(std::int32_t{});
-            default: return apply(std::int64_t{});
-        }
-    }
-
     using eight = avx2::eight;
 
     /// Doubled slots of groups 0 to 7, all known, or false.

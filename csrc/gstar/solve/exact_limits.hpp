@@ -255,7 +255,7 @@ private:
                         (cost[i] > cheapest ||
                          (cost[i] == cheapest && distance[i] >= distance[found])))
                         continue;
-                    if (!ranges_do_ && !inside_admit(box, k, base + i)) continue;
+                    if (!ranges_do_ && !admit(box, k, base + i, true)) continue;
                     found = static_cast<std::int64_t>(i);
                     cheapest = cost[i];
                 }
@@ -265,18 +265,15 @@ private:
         return found;
     }
 
-    /// Whether entry i of a group's range is admitted by the rates that do not fall
-    /// with the threshold (accuracies), and by the widths of bands.
-    bool inside_admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
-        for (std::size_t r = 0; r < p_.n_rates; ++r)
-            if ((!falls_[r] || banded_) && p_.has_rate(r, k) && !admits(box, r, i))
-                return false;
-        return !totalled() || keeps_total(box, k, i);
-    }
-
-    bool admit(std::size_t box, std::size_t k, std::size_t i) noexcept {
-        for (std::size_t r = 0; r < p_.n_rates; ++r)
+    /// Whether entry i of a group is admitted by all rates; `in_range`, only those are
+    /// asked that its range does not answer for: accuracies, which do not fall with
+    /// the threshold, and bands by their widths.
+    bool admit(std::size_t box, std::size_t k, std::size_t i,
+               bool in_range = false) noexcept {
+        for (std::size_t r = 0; r < p_.n_rates; ++r) {
+            if (in_range && falls_[r] && !banded_) continue;
             if (p_.has_rate(r, k) && !admits(box, r, i)) return false;
+        }
         return !totalled() || keeps_total(box, k, i);
     }
 

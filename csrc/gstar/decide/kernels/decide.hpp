@@ -95,31 +95,18 @@ bool narrow_numbers(const From* from, std::size_t n, std::uint16_t* out) noexcep
     return generic::narrow(from, n, out);
 }
 
-template <std::size_t Block, class From>
-bool narrow_as(const column& c, std::size_t begin, std::size_t n,
-               std::uint16_t* out) {
-    From copied[Block];
-    const From* from = copied;
-    if (c.is_array_of<From>())
-        from = reinterpret_cast<const From*>(c.data) + begin;
-    else
-        detail::read_as<From>(c, begin, n, copied);
-    return narrow_numbers(from, n, out);
-}
-
 /// At most `Block` whole numbers of any type; false if one does not fit.
 template <std::size_t Block>
 bool narrow(const column& c, std::size_t begin, std::size_t n, std::uint16_t* out) {
-    switch (c.type) {
-        case dtype::i8: return narrow_as<Block, std::int8_t>(c, begin, n, out);
-        case dtype::i16: return narrow_as<Block, std::int16_t>(c, begin, n, out);
-        case dtype::i32: return narrow_as<Block, std::int32_t>(c, begin, n, out);
-        case dtype::i64: return narrow_as<Block, std::int64_t>(c, begin, n, out);
-        case dtype::u16: return narrow_as<Block, std::uint16_t>(c, begin, n, out);
-        case dtype::u32: return narrow_as<Block, std::uint32_t>(c, begin, n, out);
-        case dtype::u64: return narrow_as<Block, std::uint64_t>(c, begin, n, out);
-        default: return narrow_as<Block, std::uint8_t>(c, begin, n, out);
-    }
+    return with_whole(c.type, [&](auto zero) {
+        using From = decltype(zero);
+        if (c.is_array_of<From>())
+            return narrow_numbers(reinterpret_cast<const From*>(c.data) + begin, n,
+                                  out);
+        From copied[Block];
+        detail::read_as<From>(c, begin, n, copied);
+        return narrow_numbers(copied, n, out);
+    });
 }
 
 }  // namespace gstar
