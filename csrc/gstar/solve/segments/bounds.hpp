@@ -203,7 +203,8 @@ private:
     }
 
     /// What one unit of each slot weighs, given what one of each measure does.
-    std::vector<double> priced(const std::vector<double>& net, double weight) const {
+    std::vector<double> priced(const std::vector<double>& net,
+                               double weight) const {
         std::vector<double> out(p_.n_slots);
         for (std::size_t c = 0; c < p_.n_slots; ++c) {
             double w = weight * p_.price[c];

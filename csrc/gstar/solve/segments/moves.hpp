@@ -309,8 +309,7 @@ private:
         }
         for (const single& one : singles_) {
             const std::size_t at = near.place[one.q];
-            const double value =
-                at == 0 ? near.value[one.q] : changed_[at - 1];
+            const double value = at == 0 ? near.value[one.q] : changed_[at - 1];
             out += over(one.sign * value, one.right);
         }
         return out + over(total, total_);
