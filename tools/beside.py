@@ -285,7 +285,7 @@ def of_result(result: Any) -> dict[str, Any]:
         "mixed": result.mixtures is not None,
         "cost": float(result.cost).hex(),
         "met": bool(result.meets_limits),
-        "before": bits([*unified_of(result), result.before_error]),
+        "before": bits(unified_of(result)),
         "notes": [[getattr(note, "code", None), str(note)] for note in result.notes],
     }
     if promise is not None:
@@ -304,11 +304,11 @@ def of_result(result: Any) -> dict[str, Any]:
     return told
 
 
-def unified_of(result: Any) -> tuple[float, dict[str, float]]:
-    """The best unified threshold and its gaps."""
+def unified_of(result: Any) -> list[Any]:
+    """The best unified threshold, its error and its gaps."""
     if hasattr(result, "default_threshold"):  # in the build before
-        return result.default_threshold, dict(result.before_gaps)
-    return result.thresholds.default, dict(result.gaps.before)
+        return [result.default_threshold, result.before_error, result.before_gaps]
+    return [result.thresholds.default, result.before_error, result.gaps.before]
 
 
 def of_frontier(frontier: Any) -> dict[str, Any]:
