@@ -199,7 +199,7 @@ test-sanitized: $(STAMPS)/test
 	@GSTAR_FAST_SANITIZE=1 GSTAR_FAST_REQUIRE_CORE=1 $(BIN)/python setup.py --quiet build \
 	    --build-base build/sanitized --build-lib build/sanitized/lib
 	@$(SANITIZED) $(BIN)/python -P -c "import gstar_fast._core as core; assert 'sanitized' in core.__file__, core.__file__"
-	$(SANITIZED) $(BIN)/pytest -q -n auto --maxprocesses 4 -k "not [numba and not [numpy and not fork_in_the_middle" $(patsubst %,--ignore=%,$(NO_NEW_CORE)) $(PYTEST_ARGS)
+	$(SANITIZED) $(BIN)/pytest -q -n auto --maxprocesses 4 --dist worksteal -k "not [numba and not [numpy and not fork_in_the_middle" $(patsubst %,--ignore=%,$(NO_NEW_CORE)) $(PYTEST_ARGS)
 else
 test-sanitized:
 	@echo "test-sanitized: skipped, $(CXX) cannot build with $(SANITIZE)"

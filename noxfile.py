@@ -30,7 +30,7 @@ FOR_USERS = (
     "onnx",
 )  # extras of users; engines have a session of their own
 INSTALLED_TESTS = [f"tests/{room}" for room in ("base", "input", "sketch", "backends", "density", "decide", "solver")]
-PARALLEL = ("-n", "auto", "--maxprocesses", "4")  # one worker for each core
+PARALLEL = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")  # one worker for each core; none waits
 BENCHES = ("sketch", "groups", "density", "decide", "audit", "cli")
 
 
