@@ -74,9 +74,14 @@ public:
         asked_.push_back(key);
         const json* const v = object_.find(key);
         if (v == nullptr || (or_null && v->is_null())) return nullptr;
-        if (!kind.holds(*v))
+        if (!kind.holds(*v)) {
+            std::string words = kind.words;  // "a, b or c": null is one more
+            if (const std::size_t at = words.rfind(" or ");
+                or_null && at != std::string::npos)
+                words.replace(at, 4, ", ");
             bad_thresholds((where_.empty() ? "" : where_ + ".") + std::string(key) +
-                           " must be " + kind.words + (or_null ? ", or null" : ""));
+                           " must be " + words + (or_null ? " or null" : ""));
+        }
         return v;
     }
     const json& need(std::string_view key, const json_kind& kind) {

@@ -94,14 +94,14 @@ def test_showing_and_saving_a_result_solves_nothing(name):
         str(result), repr(result), result.to_json(), pickle.dumps(result)
     finally:
         sys.setprofile(None)
-    solving = ("search.py", "snapshot.py", "solve.py", "finish.py", "answer.py", "mixture.py", "smooth.py", "view.py")
+    solving = ("search.py", "cells.py", "solve.py", "finish.py", "segments/answer.py", "mix.py", "smooth.py", "view.py")
     assert not [path for path in entered if path.endswith(solving)]
 
 
 def test_a_second_solve_takes_the_digest_that_the_sketch_remembers(backend, monkeypatch):
     sketch = sketch_for({})
     first = gf.solve(sketch, limits={"equalized_odds": 0.02})
-    monkeypatch.setattr("gstar_fast._sketch.view.digest_of", None)  # nothing may ask for it
+    monkeypatch.setattr("gstar_fast._sketch.view.sha256_of", None)  # nothing may ask for it
     assert gf.solve(sketch, limits={"equalized_odds": 0.05}).origin.digest == first.origin.digest
     monkeypatch.undo()
     sketch.update([0.5], [1], [0])
