@@ -289,9 +289,7 @@ private:
     }
 
     /// How far a choice misses the limits, added over windows; 0 where it meets them.
-    double missed(const state& now) {
-        return missed(around_of(now, {}, {}), {});
-    }
+    double missed(const state& now) { return missed(around_of(now, {}, {}), {}); }
 
     /// The same with other hits of the measures that some segments change.
     double missed(const around& near, const std::vector<double>& hits) {
