@@ -20,7 +20,6 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_type, bad_value
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.thresholds import Mixture
 from gstar_fast._criteria import MEASURED
 from gstar_fast._input.options import RAISE, checked_missing_group
 from gstar_fast._question.question import check_confidence
@@ -206,10 +205,11 @@ def audit(
     check_order("audit", thresholds)
     rows = sketch is None and np.ndim(thresholds) > 0  # type: ignore[arg-type]
     if more or rows or not (sketch is None or isinstance(sketch, Sketch)):
+        kinds = ", ".join(type(value).__name__ for value in (thresholds, sketch, *more) if value is not None)
         raise bad_type(
             "thresholds",
             "audit takes arrays by keyword, audit(decisions=..., labels=..., groups=...), and only thresholds and a "
-            f"sketch by position, audit(thresholds, sketch); got {_kinds(thresholds, sketch, *more)} by position",
+            f"sketch by position, audit(thresholds, sketch); got {kinds} by position",
         )
     if sketch is not None:
         if any(array is not None for array in (decisions, labels, groups, weights, repeats)) or policy != RAISE:
@@ -247,7 +247,7 @@ def _of_thresholds(
     if taken.roles is None:
         limits, how = (again.limits, "bootstrap") if again.limits else ([(None, None)] * len(taken.mixtures), "given")
         by_group = {
-            name: Estimate(_likeliest(mixture), *ends, how)
+            name: Estimate(min(mixture, key=lambda part: (-part[1], part[0]))[0], *ends, how)  # the most probable one
             for (name, mixture), ends in zip(taken.mixtures.items(), limits, strict=True)
         }
     counts = replace(counts, notes=(*notes, *counts.notes, *again.notes))
@@ -276,15 +276,6 @@ def _clearly_above(audit: Audit, result: Result) -> list[Note]:
             )
             notes.append(Note("above_the_limit", text, {"criterion": name, "gap": seen, "limit": limit}))
     return notes
-
-
-def _kinds(*values: object) -> str:
-    return ", ".join(type(value).__name__ for value in values if value is not None)
-
-
-def _likeliest(mixture: Mixture) -> float:
-    """The most probable threshold of a mixture, the lowest of several, as a result has it."""
-    return min(mixture, key=lambda part: (-part[1], part[0]))[0]
 
 
 def assess(

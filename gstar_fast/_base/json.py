@@ -44,11 +44,7 @@ def read(text: str | bytes) -> Any:
         if text.startswith("\ufeff"):
             raise bad_document("not JSON: it begins with a byte order mark; save it without one")
         return json.loads(
-            text,
-            parse_int=_whole,
-            parse_float=_real,
-            parse_constant=_no_constant,
-            object_pairs_hook=_no_twins,
+            text, parse_int=_whole, parse_float=_real, parse_constant=_no_constant, object_pairs_hook=_no_twins
         )
     except json.JSONDecodeError as error:
         raise bad_document(f"not JSON: {error}") from None

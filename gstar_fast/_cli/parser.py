@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -214,6 +215,10 @@ def make_parser(version: str) -> argparse.ArgumentParser:
 def parse(argv: Sequence[str], version: str) -> argparse.Namespace:
     """Arguments of a call; exits with 2 where they are wrong, with 0 after --help and --version."""
     parser = make_parser(version)
+    if "_ARGCOMPLETE" in os.environ:  # a shell asks for words
+        from gstar_fast._cli.commands.completion import complete
+
+        complete(parser)
     given = parser.parse_args(argv)
     for name, default in (("json", False), ("quiet", False), ("debug", False), ("backend", None)):
         if not hasattr(given, name):

@@ -30,6 +30,7 @@ from gstar_fast.errors import InfeasibleWarning, UnpromisedWarning
 FORMAT: Final = "gstar_fast.thresholds"
 RESULT_FORMAT: Final = "gstar_fast.result"
 VERSION: Final = 1
+DOUBTFUL: Final = {"infeasible": InfeasibleWarning, "unpromised": UnpromisedWarning}  # verdicts that a reader must hear
 LONGEST: Final = 2**27  # bytes; 65,535 groups with two thresholds each take less than half of it
 
 
@@ -44,16 +45,6 @@ class Document:
     def is_result(self) -> bool:
         """Whether it says more than thresholds."""
         return bool(self.content["format"] == RESULT_FORMAT)
-
-    @property
-    def is_infeasible(self) -> bool:
-        """Whether it says that its thresholds miss the limits they were asked for."""
-        return self.content.get("verdict") == "infeasible"
-
-    @property
-    def is_unpromised(self) -> bool:
-        """Whether it says that its thresholds were to hold their limits on new rows, and that nothing is promised."""
-        return self.content.get("verdict") == "unpromised"
 
 
 # ------------------------------------------------------------------------------------------------------------- writing
@@ -129,21 +120,16 @@ def load(path: str | os.PathLike[str], *, only_result: bool = False) -> Document
 
 
 def load_current(
-    path: str | os.PathLike[str],
-    *,
-    allow_expired: bool = False,
-    digest: str | None = None,
-    now: datetime | None = None,
+    path: str | os.PathLike[str], *, allow_expired: bool = False, digest: str | None = None, now: datetime | None = None
 ) -> Thresholds:
     """The thresholds in a file to decide by: refused where they are stale or foreign, with a warning if infeasible."""
     shown = os.fspath(path)
     allow_expired = checked_flag("allow_expired", allow_expired)
     document = load(path)
     _check_current(document.thresholds, allow_expired, digest, now, f"{shown!r}: ")
-    if document.is_infeasible:
-        warn(f"{shown!r} is infeasible: {printable(str(document.content.get('message')))}", InfeasibleWarning)
-    if document.is_unpromised:
-        warn(f"{shown!r} is unpromised: {printable(str(document.content.get('message')))}", UnpromisedWarning)
+    verdict = str(document.content.get("verdict"))
+    if verdict in DOUBTFUL:
+        warn(f"{shown!r} is {verdict}: {printable(str(document.content.get('message')))}", DOUBTFUL[verdict])
     return document.thresholds
 
 

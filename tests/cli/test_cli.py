@@ -5,19 +5,21 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.commands import COLUMNS, ENVIRONMENT, fails
+from helpers.commands import COLUMNS, ENVIRONMENT, completed, fails
 from helpers.golden import golden
 
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 from gstar_fast._cli import parser
 from gstar_fast._cli.tables import inputs
+from gstar_fast._criteria import CRITERION
 from gstar_fast._words import BACKENDS
 
 # ---------------------------------------------------------------------------------------------------------- first words
@@ -195,30 +197,41 @@ def test_info_names_backend_and_versions(here, capsys):
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_every_command_and_option(here, capsys, shell):
+    pytest.importorskip("argcomplete")
     assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    for command in parser.COMMANDS:
-        assert command in script
-    for word in ("output", "limit", "resume", "equalized_odds", "checkpoint"):
-        assert word in script
+    assert "gstar-fast" in capsys.readouterr().out
+
+    def offered(line):
+        asked = {"COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n"}
+        asked |= {"_ARGCOMPLETE_SHELL": shell, "_ARGCOMPLETE_STDOUT_FILENAME": "offered.txt", "_ARGCOMPLETE_DFS": "\t"}
+        subprocess.run([sys.executable, "-m", "gstar_fast"], check=True, env={**ENVIRONMENT, **asked})
+        words = Path("offered.txt").read_text().splitlines()
+        return {re.split("[\t:]", word)[0].strip() for word in words}
+
+    assert set(parser.COMMANDS) <= offered("gstar-fast ")
+    assert {"--output", "--resume", "--checkpoint"} <= offered("gstar-fast sketch --")
+    assert {"--limit", "--penalty"} <= offered("gstar-fast solve --")
+    assert {f"{name}=" for name in CRITERION} <= offered("gstar-fast solve s.gstar --limit ")
+
+
+def test_completion_names_the_package_that_it_needs(here, capsys, monkeypatch):
+    for name in ("argcomplete", "argcomplete.shell_integration"):
+        monkeypatch.setitem(sys.modules, name, None)
+    error = fails(capsys, 1, "completion", "bash")
+    assert "completion needs argcomplete, which is not installed; run: pip install 'gstar-fast[cli]'" in error
+    monkeypatch.setenv("_ARGCOMPLETE", "1")
+    assert main([]) == 1
+    assert capsys.readouterr() == ("", "")
 
 
 def test_bash_completes(here, capsys):
+    pytest.importorskip("argcomplete")
     assert main(["completion", "bash"]) == 0
     script = capsys.readouterr().out
-
-    def complete(*words):
-        line = " ".join(f"'{word}'" for word in words)
-        code = f"{script}\nCOMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _gstar_fast; echo ${{COMPREPLY[@]}}"
-        run = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
-        assert run.stderr == ""
-        return run.stdout.split()
-
-    assert complete("gstar-fast", "sk") == ["sketch"]
-    assert complete("gstar-fast", "sketch", "--res") == ["--resume"]
-    assert complete("gstar-fast", "solve", "s.gstar", "--limit", "equalized") == [
-        "equalized_odds=",
-        "equalized_odds_sum=",
-    ]
-    assert complete("gstar-fast", "--json", "completion", "z") == ["zsh"]
-    assert complete("gstar-fast", "show", "s") == []  # files, which bash itself completes
+    Path("scores.gstar").touch()
+    assert completed(script, "gstar-fast", "sk") == ["sketch"]
+    assert completed(script, "gstar-fast", "sketch", "--res") == ["--resume"]
+    both = ["equalized_odds=", "equalized_odds_sum="]
+    assert completed(script, "gstar-fast", "solve", "s.gstar", "--limit", "equalized") == both
+    assert completed(script, "gstar-fast", "--json", "completion", "z") == ["zsh"]
+    assert completed(script, "gstar-fast", "show", "s") == ["scores.gstar"]

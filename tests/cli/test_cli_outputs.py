@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.commands import ENVIRONMENT
+from helpers.commands import ENVIRONMENT, completed
 
 import gstar_fast as gf
 from gstar_fast.__main__ import main
@@ -269,11 +269,9 @@ def test_a_checkpoint_needs_a_time(here, capsys, seconds):
     ],
 )
 def test_bash_completes_the_values_of_the_command(here, capsys, words, values):
+    pytest.importorskip("argcomplete")
     assert main(["completion", "bash"]) == 0
-    line = " ".join(["gstar-fast", *words, "''"])
-    call = f'COMP_WORDS=({line}); COMP_CWORD={len(words) + 1}; _gstar_fast; printf "%s\\n" "${{COMPREPLY[@]}}"'
-    run = subprocess.run(["bash", "-c", capsys.readouterr().out + call], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == values
+    assert completed(capsys.readouterr().out, "gstar-fast", *words, "") == values
 
 
 # --------------------------------------------------------------------------------------------------------------- values

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import gstar_fast as gf
@@ -24,3 +27,14 @@ def fails(capsys, code, *argv):
     assert printed.err.startswith("gstar-fast: ")
     assert len(printed.err.splitlines()) <= 2
     return printed.err
+
+
+def completed(script, *words):
+    """What bash offers for the last word, by a script that `completion bash` printed."""
+    line = shlex.join(words).removesuffix("''")
+    program = f'gstar-fast() {{ {shlex.quote(sys.executable)} -m gstar_fast "$@"; }}'
+    asked = f"COMP_LINE={shlex.quote(line)} COMP_POINT={len(line)} COMP_TYPE=9"
+    code = f'{script}\n{program}\n{asked}; _python_argcomplete gstar-fast; printf "%s\\n" "${{COMPREPLY[@]}}"'
+    run = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert run.stderr == ""
+    return run.stdout.split()

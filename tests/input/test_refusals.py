@@ -20,8 +20,7 @@ from gstar_fast._base.refusals.refusal import TABLE, about, refusal, worded
 from gstar_fast._base.refusals.sentences import ROW_CASES
 from gstar_fast._base.refusals.wording import PYTHON
 from gstar_fast._base.sections import LabelTexts
-from gstar_fast._cli.errors import exit_code
-from gstar_fast._cli.wording import Options, Table
+from gstar_fast._cli.errors import Options, Table, exit_code
 from gstar_fast._sketch.columns import Columns
 
 ROOT = Path(__file__).parent.parent.parent

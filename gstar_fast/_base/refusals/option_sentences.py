@@ -197,10 +197,6 @@ def _resolution(e: Told, say: Face) -> str:
     )
 
 
-def _sentinel(e: Told, say: Face) -> str:
-    return say.option("missing", repr(e.value[0]).removesuffix(".0"))  # every digit: scores are compared with it
-
-
 def _labels(found: Any) -> str:
     """Texts of labels, as a sketch keeps them."""
     return ", ".join([*map(repr, found.texts), *["..."] * found.more]) or "no label"
@@ -221,9 +217,7 @@ def _low_ratio(e: Told, _: Face) -> str:
     return f"{times}; did you mean {rest}0.8 (the four-fifths rule)"
 
 
-def _needs_a_sketch(e: Told, _: Face) -> str:
-    cures = {"Window": "pass window.sketch", "ProxySketch": "pass proxy.unmixed()"}
-    return cures.get(kind_of(e.value), "count first: gf.Sketch.from_rows(...)")
+SKETCH_OF = {"Window": "pass window.sketch", "ProxySketch": "pass proxy.unmixed()"}
 
 
 def _needs(e: Told, say: Face) -> str:
@@ -246,10 +240,6 @@ PLACES = {
 def _apart(e: Told, say: Face) -> str:
     option, value, why = e.limit
     return f"{say.shown(e.argument, e.value)} does not go with {say.shown(option, value)}: {why}"
-
-
-def _role_type(e: Told, _: Face) -> str:
-    return f"{kind_of(e.value)}; count the column with the rows" if hasattr(e.value, "shape") else repr(e.value)
 
 
 def _role_name(e: Told, _: Face) -> str:
@@ -302,14 +292,6 @@ def _undefined_rate(e: Told, _: Face) -> str:
     )
 
 
-def _segment_numbers(e: Told, _: Face) -> str:
-    return "drop such rows, or give them a number" if e.row is not None else "pass proba[:, 1], or a column"
-
-
-def _decisions(e: Told, _: Face) -> str:
-    return "for -1/+1 decisions pass decisions > 0" if e.value == -1 else "for scores count a Sketch, give thresholds"
-
-
 MEANT = {  # by words of other libraries
     **dict.fromkeys(("mean", "mu", "loc", "median"), "location"),
     **dict.fromkeys(("std", "sigma", "deviation", "sd"), "scale"),
@@ -325,10 +307,13 @@ def _family_parameter(e: Told, _: Face) -> str:
 
 OPTION_CASES: dict[str, Sentence] = {
     "resolution": _resolution,
-    "sentinel": _sentinel,
-    "needs_a_sketch": _needs_a_sketch,
+    # every digit: scores are compared with it
+    "sentinel": lambda e, say: say.option("missing", repr(e.value[0]).removesuffix(".0")),
+    "needs_a_sketch": lambda e, _: SKETCH_OF.get(kind_of(e.value), "count first: gf.Sketch.from_rows(...)"),
     "criterion_number": lambda e, say: say.item(*str(e.argument).split(":")),
-    "role_type": _role_type,
+    "role_type": lambda e, _: (
+        f"{kind_of(e.value)}; count the column with the rows" if hasattr(e.value, "shape") else repr(e.value)
+    ),
     "panes": lambda e, _: "at least 1" if e.value < 1 else f"at most {e.limit}",
     "apart": _apart,
     "needs": _needs,
@@ -346,10 +331,14 @@ OPTION_CASES: dict[str, Sentence] = {
     "positive_absent": lambda e, _: _labels(e.limit),
     "undefined_rate": _undefined_rate,
     "roles_groups": lambda e, _: " and ".join(map(repr, e.value)),
-    "segment_numbers": _segment_numbers,
+    "segment_numbers": lambda e, _: (
+        "pass proba[:, 1], or a column" if e.row is None else "drop such rows, or give them a number"
+    ),
     "frontier_sketch": lambda e, _: "" if e.value is None else "; this one has other rows",
     "no_rows": lambda e, say: say.count_rows.format(verb=e.argument),
-    "decisions": _decisions,
+    "decisions": lambda e, _: (
+        "for -1/+1 decisions pass decisions > 0" if e.value == -1 else "for scores count a Sketch, give thresholds"
+    ),
     "family_parameter": _family_parameter,
     "family_df": lambda e, _: "; use 'normal', which it equals by then" if float(e.value) > e.limit[1] else "",
 }

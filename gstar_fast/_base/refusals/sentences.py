@@ -144,21 +144,14 @@ InputMemoryError
 """
 
 
-def _lengths(e: Told, say: Face) -> str:
-    return ", ".join(f"{say.argument(name)} has {n}" for name, n in e.value.items())
-
-
 def _shape(e: Told, _: Face) -> str:
     if not e.value:
         return "for a single row use update_one(score, label, group)"
     if e.argument == "scores" and len(e.value) == 2 and e.value[1] == 2:
         return "pass proba[:, 1], not proba"
-    several = e.argument == "groups"
-    return (
-        "for intersections pass a frame, or a list of columns"
-        if several
-        else f"pass one column, such as {e.argument}[:, 0]"
-    )
+    if e.argument == "groups":
+        return "for intersections pass a frame, or a list of columns"
+    return f"pass one column, such as {e.argument}[:, 0]"
 
 
 def _not_numbers(e: Told, _: Face) -> str:
@@ -198,7 +191,7 @@ def _group_type(e: Told, say: Face) -> str:
 ROW_CASES: dict[str, Sentence] = {
     "bad_label": lambda e, say: say.label_hint(e.value),
     "too_large": lambda e, _: f"{e.value!r}" if e.row is None else f"{e.value!s}",
-    "lengths": _lengths,
+    "lengths": lambda e, say: ", ".join(f"{say.argument(name)} has {n}" for name, n in e.value.items()),
     "shape": _shape,
     "different_range": lambda e, _: f"{e.limit or 'none'} and {e.value or 'none'}",
     "not_valid": lambda e, _: "" if e.argument == "thresholds" else "a ",

@@ -24,7 +24,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.text import counted, some, span, without_secrets
 from gstar_fast._base.thresholds import Nan
 from gstar_fast._cli.count import Distance, Stop, read_ahead
-from gstar_fast._cli.errors import USAGE, CliError, Interrupted, worded
+from gstar_fast._cli.errors import USAGE, CliError, Interrupted, Table, worded
 from gstar_fast._cli.output import Console, Progress, check_output, refuse_remote
 from gstar_fast._cli.read import tables_of
 from gstar_fast._cli.resume import Decided, command
@@ -36,7 +36,6 @@ from gstar_fast._cli.tables.places import canonical
 from gstar_fast._cli.tables.reader import Block, Column, Kinds, Wanted
 from gstar_fast._cli.tables.write import CommonTypes, Tap, writer_for
 from gstar_fast._cli.thresholds import parts_of, split_names
-from gstar_fast._cli.wording import Table
 from gstar_fast._input.columns import group_columns, grouped
 from gstar_fast._input.options import RAISE, checked_passing
 from gstar_fast.errors import InfeasibleWarning

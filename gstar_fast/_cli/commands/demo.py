@@ -41,26 +41,11 @@ def demo(given: argparse.Namespace, console: Console) -> int:
     _write(Path(new), next(iter(paper_synthetic_batches(given.rows // PARTS, batch=given.rows, seed=1))))
     columns = ["--label", "label", "--group", "group"]
     sketch, thresholds, page, decided = files.values()
-    limit = ["--limit", "equalized_odds=0.02"]
+    counting = ["sketch", str(folder / "scores"), "-o", sketch, "--score", "score", *columns]
+    solving = ["solve", sketch, "--limit", "equalized_odds=0.02", "-o", thresholds, "--report", page]
     steps = {
-        "Count the tables of a folder, once:": [
-            "sketch",
-            str(folder / "scores"),
-            "-o",
-            sketch,
-            "--score",
-            "score",
-            *columns,
-        ],
-        "Find thresholds with tpr and fpr gaps of at most 0.02:": [
-            "solve",
-            sketch,
-            *limit,
-            "-o",
-            thresholds,
-            "--report",
-            page,
-        ],
+        "Count the tables of a folder, once:": counting,
+        "Find thresholds with tpr and fpr gaps of at most 0.02:": solving,
         "Decide new rows by them:": ["apply", new, "--thresholds", thresholds, "-o", decided],
         "See what these decisions do to each group:": ["audit", decided, "--decision", "decision", *columns],
     }

@@ -15,14 +15,13 @@ from gstar_fast._cli import resume
 from gstar_fast._cli.commands.show import facts
 from gstar_fast._cli.count import Columns, Stop, Tally, count, entries_of
 from gstar_fast._cli.databases import connected
-from gstar_fast._cli.errors import USAGE, CliError, Interrupted, exit_code, worded
+from gstar_fast._cli.errors import USAGE, CliError, Interrupted, Table, exit_code, worded
 from gstar_fast._cli.output import Console, Progress, check_output, write_bytes
 from gstar_fast._cli.read import columns_of, load_sketch, new_sketch, note_alike, refuse_options, tables_of
 from gstar_fast._cli.resume import Entry, Record, is_same
 from gstar_fast._cli.tables.columns import label_name
 from gstar_fast._cli.tables.inputs import Input
 from gstar_fast._cli.tables.places import forget
-from gstar_fast._cli.wording import Table
 from gstar_fast.errors import InputError
 
 # options that the counts depend on, besides those that are compared as they were understood
