@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import math
 
-from gstar_fast._forms import TOLERANCE as TOLERANCE
-from gstar_fast._forms import Criterion as Criterion
-from gstar_fast._forms import Form as Form
-from gstar_fast._forms import Limit as Limit
 from gstar_fast._rates import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -20,6 +16,10 @@ from gstar_fast._rates import (
     TNR,
     TPR,
 )
+from gstar_fast._rates import TOLERANCE as TOLERANCE
+from gstar_fast._rates import Criterion as Criterion
+from gstar_fast._rates import Form as Form
+from gstar_fast._rates import Limit as Limit
 
 MEASURED: dict[str, Criterion] = {  # in the order of an audit
     criterion.name: criterion

@@ -28,7 +28,7 @@ from gstar_fast._criteria import MEASURED, Form
 from gstar_fast._question.question import Question
 from gstar_fast._solver.answer.parts import Gaps, GroupThresholds
 from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.question import Problem
+from gstar_fast._solver.search import Problem
 from gstar_fast.datasets import paper_synthetic
 
 CONFIDENCE = 0.95

@@ -22,7 +22,7 @@ from gstar_fast._base.refusals.place import bad_type, bad_value
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import MEASURED
 from gstar_fast._input.options import RAISE, checked_missing_group
-from gstar_fast._question.question import check_confidence
+from gstar_fast._question.options import check_confidence
 from gstar_fast._sketch.sketch import Sketch, check_order
 from gstar_fast._solver.answer.parts import Note, label_notes
 from gstar_fast._solver.answer.result import Result

@@ -24,14 +24,13 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.text import aligned, row_count, short_number
 from gstar_fast._criteria import Form, Limit
 from gstar_fast._input.options import checked_flag
-from gstar_fast._question.limits import Limits
-from gstar_fast._question.question import Question, check_confidence
-from gstar_fast._rates import Rate, Share, has_rate
+from gstar_fast._question.options import check_confidence
+from gstar_fast._question.question import Limits, Question
+from gstar_fast._rates import Rate, Share, has_rate, rates_of
 from gstar_fast._sketch.sketch import Sketch, check_order, check_sketch
 from gstar_fast._solver.answer.parts import Note, label_notes
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.effective import effective
-from gstar_fast._solver.rates import gaps_of, rates_of
+from gstar_fast._solver.cells import effective, gaps_of
 
 MOST_PAIRS = 3600  # of groups, whose distances are added in squares for a sum of two gaps
 

@@ -26,7 +26,7 @@ from gstar_fast._audit.metrics import MEANS, shares_of, values_of
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.arrays import Values
 from gstar_fast._criteria import MEASURED, Criterion, Form
-from gstar_fast._solver.effective import effective
+from gstar_fast._solver.cells import effective
 
 AT_ONCE = 2**18  # numbers drawn in one go, for the sake of memory; part of what a seed means
 COMPARED = tuple(dict.fromkeys(rate for gap in MEASURED.values() for rate in gap.names))  # between groups

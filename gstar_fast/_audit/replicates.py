@@ -18,11 +18,9 @@ from gstar_fast._criteria import MEASURED
 from gstar_fast._question.roles import Roles
 from gstar_fast._solver.answer.parts import Note
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.cells import Cells, Parts
-from gstar_fast._solver.effective import resampled
+from gstar_fast._solver.cells import Cells, Parts, resampled
 from gstar_fast._solver.mix import mix
-from gstar_fast._solver.question import Problem
-from gstar_fast._solver.search import choose, choose_unified, lay_out
+from gstar_fast._solver.search import Problem, choose, choose_unified, lay_out
 from gstar_fast._solver.segments.answer import parts_of
 from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
 from gstar_fast._solver.segments.solve import choose_among, mix_among

@@ -45,11 +45,11 @@ from gstar_fast._estimator.training import (
 )
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Segments
-from gstar_fast._question.limits import Limits
-from gstar_fast._question.question import ObjectiveLike, Question
+from gstar_fast._question.options import ObjectiveLike
+from gstar_fast._question.question import Limits, Question
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.question import check_several
+from gstar_fast._solver.search import check_several
 from gstar_fast._verbs.solve import solve_question
 
 __all__ = ["GroupThresholdClassifier"]

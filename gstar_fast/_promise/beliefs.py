@@ -13,10 +13,9 @@ from gstar_fast._base.names import Name
 from gstar_fast._criteria import TOLERANCE
 from gstar_fast._promise.chance import PRIOR, Beliefs, chance
 from gstar_fast._question.question import Question
-from gstar_fast._rates import SOLVER_RATES
-from gstar_fast._solver.effective import effective, effective_rows, hits_of
+from gstar_fast._rates import SOLVER_RATES, rates_at
+from gstar_fast._solver.cells import effective, effective_rows, hits_of
 from gstar_fast._solver.mix import Mixture
-from gstar_fast._solver.rates import rates_at
 from gstar_fast._solver.search import Search
 
 

@@ -31,14 +31,12 @@ from gstar_fast._promise.chance import PRIOR, Beliefs
 from gstar_fast._promise.choose import Asked, Option, Worth
 from gstar_fast._promise.planning import plan
 from gstar_fast._question.question import Question
-from gstar_fast._rates import SOLVER_RATES, has_rate
+from gstar_fast._rates import SOLVER_RATES, has_rate, rates_of
 from gstar_fast._solver.answer.parts import RowsNeeded
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.cells import Cells, Parts
-from gstar_fast._solver.effective import effective, effective_rows, hits_of, resampled
-from gstar_fast._solver.evidence import parts_again
-from gstar_fast._solver.question import Problem
-from gstar_fast._solver.rates import rates_of
+from gstar_fast._solver.cells import Cells, Parts, effective, effective_rows, hits_of, resampled
+from gstar_fast._solver.finish import parts_again
+from gstar_fast._solver.search import Problem
 from gstar_fast._solver.segments.answer import Answer, parts_of
 from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
 from gstar_fast._solver.segments.solve import choose_among, mix_among

@@ -24,7 +24,7 @@ from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.answer.parts import Promise, RowsNeeded
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.question import Scale
+from gstar_fast._solver.cells import Scale
 
 KEPT = 0.75  # of what plain and unified thresholds gain
 SMALL_PRICE = 0.05  # share of the gain over a constant decision; the search for a looser limit starts there

@@ -16,7 +16,6 @@ from gstar_fast._promise.chance import Beliefs
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.answer.parts import Note, Promise, has
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.answer.words import is_weighted
 
 if TYPE_CHECKING:
     from gstar_fast._promise.choose import Hints
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 def promised(promise: Promise, result: Result) -> str:
     """The message of a promised result; its price is in the quantity that was minimised."""
     plain = promise.plain
-    what, more = ("a cost", result.cost - plain.cost) if is_weighted(plain) else ("an error", promise.cost)
+    what, more = ("a cost", result.cost - plain.cost) if plain.question.weighted else ("an error", promise.cost)
     price = f"at {what} {more:.4f} higher than without it" if more > 0 else f"at {what} no higher than without it"
     return (
         f"{_holds(promise)}, {price}; {_above(promise)} is {_percent(promise.chance)}, and "

@@ -1,45 +1,68 @@
-"""What is asked of thresholds: one record, read by every verb. The only place that checks options and combinations."""
+"""What is asked of thresholds: one record, read by every verb, and its limits. `options.py` has the other options."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import reprlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from gstar_fast._base.arrays import Floats
+from gstar_fast._base.arrays import Bools, Floats
 from gstar_fast._base.json import bad_document
 from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.place import bad_option
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._criteria import KNOWN, Criterion, Form, Limit, limit_texts
-from gstar_fast._density.density import Density
+from gstar_fast._base.warn import warn
+from gstar_fast._criteria import CRITERION, ENDS, KNOWN, LIMITED, TOLERANCE, Criterion, Form, Limit, limit_texts
 from gstar_fast._input.options import checked_flag
 from gstar_fast._question.cut import Code, Column, Segments
-from gstar_fast._question.limits import (
-    LimitKey,
-    LimitLike,
-    Windows,
-    encode_limit,
+from gstar_fast._question.options import (
+    OBJECTIVES,
+    Densities,
+    ObjectiveLike,
+    check_confidence,
+    check_together,
     is_number,
-    read_limits,
-    read_penalties,
-    saved_limits,
-    windows_of,
+    name_of,
+    objective_text,
+    read_density,
+    read_evidence,
+    read_method,
+    read_objective,
+    read_seconds,
 )
 from gstar_fast._question.roles import read_columns, read_decide_by
-from gstar_fast._question.tables import check_together
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._sketch.pooling import checked_min_rows
-from gstar_fast._words import GIVEN, KINDS, METHODS
+from gstar_fast._words import GIVEN
 
-Densities: TypeAlias = Mapping[tuple[int, Name], Density]
-ObjectiveLike: TypeAlias = str | Mapping[str, float]  # what is minimised, as it is given
+LimitKey: TypeAlias = str | tuple[str, Name]  # what a limit is about
+LimitLike: TypeAlias = float | Mapping[str, float]  # what it asks for
+Limits: TypeAlias = Mapping[str, LimitLike] | Mapping[LimitKey, LimitLike]  # as users give them
 
-OBJECTIVES = {"error": False, "balanced_error": True}  # word -> whether both classes weigh alike
+HARDLY_A_RATIO = 0.2  # a limit on a ratio up to here reads like a gap
+LARGEST_PENALTY = 1e100
+
+MEMBERS = {"of", "at_least", "at_most"}  # of a saved limit
+
+
+class Windows(NamedTuple):
+    """What limits allow each rate of the solvers between groups, tolerance included."""
+
+    most: Floats  # largest difference; inf where none is set. No gap is larger than a sum of gaps may be
+    alone: Floats  # the same, limits on a sum of two gaps aside
+    ratio: Floats  # least ratio; -1 where none is set
+    total: float  # largest sum of the gaps of the first two rates; inf where none is set
+
+    @property
+    def set(self) -> Bools:
+        """Which rates have a window."""
+        return (self.most < np.inf) | (self.ratio >= 0)
 
 
 @lives_in("gstar_fast.results")
@@ -78,8 +101,10 @@ class Question:
     @classmethod
     def of(cls, **given: object) -> Question:
         """Check options as they are given; an error names the option, its value and what to do."""
-        question = cls(**{name: _READ[name](value) for name, value in given.items() if not _is_default(name, value)})
-        check_together(question)
+        asked = {name: value for name, value in given.items() if not _is_default(name, value)}
+        question = cls(**{name: _READ[name](value) for name, value in asked.items()})
+        if asked.keys() - {"limits"}:  # which go together among themselves
+            check_together(question)
         return question
 
     # ------------------------------------------------------------------------------------------------ what follows
@@ -99,6 +124,11 @@ class Question:
         """Every criterion that is limited or penalised."""
         names = dict.fromkeys([*(limit.criterion.name for limit in self.limits), *self.penalties])
         return tuple(KNOWN[name] for name in names)
+
+    @property
+    def compared_rates(self) -> list[tuple[str, int]]:
+        """Every criterion that compares groups, with the positions of its rates in `SOLVER_RATES`."""
+        return [(one.name, SOLVER_RATES.index(rate)) for one in self.compared if one.compares for rate in one.rates]
 
     def limited(self, limit: Limit) -> Question:
         """The same question with this limit, in the place of another on the same."""
@@ -269,6 +299,8 @@ _DEFAULT = {one.name: getattr(Question(), one.name) for one in fields(Question)}
 
 def _is_default(name: str, value: object) -> bool:
     """Whether an option is as by default, so that it need not be read; 0 is not False."""
+    if value is None:
+        return _DEFAULT[name] in (None, (), {})
     return type(value) is type(_DEFAULT[name]) and not isinstance(value, (dict, tuple)) and value == _DEFAULT[name]
 
 
@@ -277,103 +309,135 @@ def _plain(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def name_of(density: str | Densities) -> str:
-    """The kind of densities, for messages and JSON; "given" if parameters of some were given by hand."""
-    if isinstance(density, str):
-        return density
-    kinds = {GIVEN if one.label is None else one.kind for one in density.values()}
-    return GIVEN if GIVEN in kinds else kinds.pop() if len(kinds) == 1 else "best"
+# -------------------------------------------------------------------------------------------------- limits
 
 
-# ------------------------------------------------------------------------------------------------ one option at a time
+def read_limits(given: object) -> tuple[Limit, ...]:
+    """One limit for each entry: the largest gap, the least ratio, or what a rate is at least and at most."""
+    entries = _entries("limits", given, LIMITED)
+    return tuple((_limit if one.compares else _bound)(one, value) for one, value in entries)
 
 
-def read_objective(given: object) -> ObjectiveLike:
-    """A word, or prices of both errors."""
-    if isinstance(given, str) and given in OBJECTIVES:
-        return given
-    if not isinstance(given, Mapping) or not {"fp", "fn"} <= given.keys() <= {"fp", "fn", "balanced"}:
-        raise refusal("objective", "objective", value=given)
-    prices = {name: _price(given[name], given) for name in ("fp", "fn")}
-    if max(prices.values()) == 0:
-        raise refusal("prices", "objective", value=given)
-    balanced = checked_flag("objective['balanced']", given.get("balanced", False))
-    if prices == {"fp": 1.0, "fn": 1.0}:
-        return "balanced_error" if balanced else "error"
-    return prices | ({"balanced": True} if balanced else {})
+def encode_limit(limit: Limit) -> dict[str, Any]:
+    """The limit as JSON has it."""
+    out: dict[str, Any] = {"of": limit.criterion.name}
+    if limit.least > -math.inf:
+        out["at_least"] = limit.least
+    if limit.most < math.inf:
+        out["at_most"] = limit.most
+    return out
 
 
-def objective_text(given: object) -> str:
-    """An objective as the command line has it: a word, or "fp=1,fn=5,balanced"."""
-    if not isinstance(given, Mapping):
-        return str(given)
-    return ",".join(
-        [*(f"{name}={given[name]:g}" for name in ("fp", "fn")), *["balanced"] * bool(given.get("balanced"))]
-    )
+def saved_limits(saved: object) -> tuple[Limit, ...]:
+    """Read what `encode_limit` wrote."""
+    given: dict[LimitKey, LimitLike] = {}
+    for one in saved if isinstance(saved, list) else [saved]:
+        if not isinstance(one, dict) or one.get("of") not in KNOWN or not one.keys() <= MEMBERS:
+            raise bad_document(f"a limit has the members {', '.join(sorted(MEMBERS))}; got {reprlib.repr(one)}")
+        if not all(is_number(one[end]) for end in ("at_least", "at_most") if end in one):
+            raise bad_document(f"limits on {one['of']} must be numbers; got {reprlib.repr(one)}")
+        limit = Limit(KNOWN[one["of"]], one.get("at_least", -math.inf), one.get("at_most", math.inf))
+        given[limit.key] = limit.given
+    return read_limits(given)
 
 
-def _price(value: object, given: object) -> float:
-    if not is_number(value):
-        raise refusal("objective", "objective", value=given)
-    price = float(value)  # type: ignore[arg-type]
-    if not (math.isfinite(price) and 0 <= price <= 1e100):
-        raise refusal("prices", "objective", value=given)
-    return price
+def read_penalties(given: object) -> dict[str, float]:
+    """The weight of the squared gap, by criterion."""
+    return {criterion.name: _penalty(criterion, value) for criterion, value in _entries("penalties", given, CRITERION)}
 
 
-def _method(given: object) -> str:
-    if not isinstance(given, str) or given not in METHODS:
-        raise refusal("not_one_of", "method", value=given, limit=METHODS)
-    return given
+def check_criterion(name: object, argument: str, known: Mapping[str, Criterion] = CRITERION) -> str:
+    """Return `name` if it is known, else raise with the nearest word."""
+    if not isinstance(name, str) or name not in known:
+        raise refusal("criterion", argument, value=name, limit=tuple(known))
+    return name
 
 
-def _density(given: object) -> str | Densities:
-    if not isinstance(given, Mapping) and not (isinstance(given, str) and given in KINDS):
-        raise refusal("density", "density", value=given, limit=KINDS)
-    return given
+def warn_of_ratios(limits: tuple[Limit, ...]) -> None:
+    """Warn about a least ratio that is so small that a largest gap may have been meant."""
+    for limit in limits:
+        if limit.form is Form.RATIO and limit.least <= HARDLY_A_RATIO:
+            warn(refusal("low_ratio", "limits", value=limit.least, limit=HARDLY_A_RATIO))
 
 
-def _seconds(given: object) -> float | None:
+def _entries(argument: str, given: object, known: Mapping[str, Criterion]) -> Iterator[tuple[Criterion, object]]:
+    """Each criterion and what is asked of it."""
     if given is None:
-        return None
-    if not is_number(given):
-        raise refusal("seconds_type", "max_seconds", value=given)
-    if not (seconds := float(given)) > 0:  # type: ignore[arg-type]
-        raise refusal("seconds", "max_seconds", value=given)
-    return seconds
+        return
+    if not isinstance(given, Mapping):
+        raise refusal("criteria_type", argument, value=given)
+    for name, value in given.items():
+        yield known[check_criterion(name, f"names in {argument}", known)], value
 
 
-def check_confidence(given: object) -> float:
-    """The level that was asked for; 95 for 0.95 raises with a hint."""
-    if not is_number(given):
-        raise refusal("confidence_type", "confidence", value=given)
-    level = float(given)  # type: ignore[arg-type]
-    if not 0.5 <= level <= 0.999:
-        raise refusal("confidence", "confidence", value=given)
-    return level
+def _limit(criterion: Criterion, value: object) -> Limit:
+    number = _number("limits", criterion, value)
+    if not 0 <= number <= criterion.largest:
+        raise refusal("limit", criterion.name, value=value, limit=criterion.largest)
+    return criterion.limit(number)
 
 
-def _evidence(given: object) -> float:
-    if not is_number(given):
-        raise refusal("evidence_type", "evidence", value=given)
-    level = float(given)  # type: ignore[arg-type]
-    if not 0 <= level < 1:
-        raise refusal("evidence", "evidence", value=given)
-    return level
+def _bound(criterion: Criterion, value: object) -> Limit:
+    """What a rate is at least and at most."""
+    name = criterion.name
+    if not isinstance(value, Mapping) or not value or not value.keys() <= ENDS.keys():
+        end = "'at_least': 0.7} or 'at_most'" if criterion.form is Form.BOUND else "'at_most': 0.1} or 'at_least'"
+        text = f"a limit on {name} has to say on which side; write {{{name!r}: {{{end}"
+        raise bad_option("limits", f"{text}; got {value!r}")
+    ends = {end: _number("limits", criterion, value[end]) if end in value else none for end, none in ENDS.items()}
+    least, most = ends.values()
+    if not (least <= most and all(0 <= number <= 1 for number in ends.values() if math.isfinite(number))):
+        raise bad_option("limits", f"limits on {name} are from 0 to 1, at_least not above at_most; got {value!r}")
+    return Limit(criterion, least, most)
+
+
+def _penalty(criterion: Criterion, value: object) -> float:
+    number = _number("penalties", criterion, value)
+    if not criterion.penalised:
+        code = "penalised_ratio" if criterion.form is Form.RATIO else "penalised_sum"
+        raise refusal(code, "penalties", value=value)
+    if not (number >= 0 and math.isfinite(number)):
+        raise refusal("penalty", criterion.name, value=value)
+    if number > LARGEST_PENALTY:
+        raise refusal("penalty_size", criterion.name, value=value, limit=LARGEST_PENALTY)
+    return number
+
+
+def _number(argument: str, criterion: Criterion, value: object) -> float:
+    if type(value) is not float and not is_number(value):  # nearly all are floats
+        raise refusal("criterion_number", f"{argument}:{criterion.name}", value=value)
+    return float(value)  # type: ignore[arg-type]
+
+
+def windows_of(limits: Iterable[Limit]) -> Windows:
+    """The windows of all rates."""
+    most, alone = np.full((2, len(SOLVER_RATES)), np.inf)
+    ratio, total = np.full(len(SOLVER_RATES), -1.0), math.inf
+    for limit in limits:
+        for rate, (difference, least) in limit.windows(TOLERANCE).items():
+            r = SOLVER_RATES.index(rate)
+            most[r], ratio[r] = min(most[r], difference), max(ratio[r], least)
+            if limit.form is not Form.SUM:
+                alone[r] = min(alone[r], difference)
+        if limit.form is Form.SUM:
+            total = min(total, limit.most + TOLERANCE)
+    for array in (most, alone, ratio):
+        array.flags.writeable = False
+    return Windows(most, alone, ratio, total)
 
 
 _READ: dict[str, Callable[[object], Any]] = {
     "limits": read_limits,
     "penalties": read_penalties,
     "objective": read_objective,
-    "method": _method,
-    "density": _density,
+    "method": read_method,
+    "density": read_density,
     "unified": lambda given: checked_flag("unified", given),
     "randomize": lambda given: checked_flag("randomize", given),
     "min_rows": checked_min_rows,
-    "max_seconds": _seconds,
+    "max_seconds": read_seconds,
     "confidence": lambda given: None if given is None else check_confidence(given),
-    "evidence": _evidence,
+    "evidence": read_evidence,
     "fair_between": lambda given: None if given is None else read_columns(given, "fair_between"),
     "decide_by": lambda given: None if given is None else read_decide_by(given),
 }

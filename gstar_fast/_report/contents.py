@@ -13,7 +13,6 @@ from gstar_fast._report.html import Html, join, tag
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.parts import Note
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.answer.words import is_weighted
 
 if TYPE_CHECKING:
     from gstar_fast._audit.audit import Audit, Estimate
@@ -69,7 +68,7 @@ class Contents:
     @property
     def costly(self) -> bool:
         """Whether the objective has prices, so that the cost that was minimised is not the error rate."""
-        return is_weighted(self.result)
+        return self.result.question.weighted
 
     @property
     def measure(self) -> str:

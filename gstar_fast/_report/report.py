@@ -24,7 +24,7 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_type, bad_value
 from gstar_fast._base.text import short_number
 from gstar_fast._criteria import CRITERION, EXAMPLE, Form, as_difference
-from gstar_fast._question.limits import check_criterion
+from gstar_fast._question.question import check_criterion
 from gstar_fast._question.roles import asked_roles
 from gstar_fast._report.contents import Contents, Deciding
 from gstar_fast._report.data import display_names, featured, frontier_points

@@ -25,7 +25,7 @@ from gstar_fast._report.html import TALL, Html, details, framed, html, join, tab
 from gstar_fast._sketch.columns import in_words
 from gstar_fast._sketch.show import window_words
 from gstar_fast._solver.answer.parts import Held
-from gstar_fast._solver.answer.words import loss_words
+from gstar_fast._solver.answer.result import loss_words
 
 METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
 

@@ -8,22 +8,27 @@ its accepted positives in all segments / its positives.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
+from numpy.random import Generator
 
 from gstar_fast._backends.interface import Floats, Ints, SketchCore
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._base.names import Name, canonical, sort_key
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._criteria import CRITERION, Form, Limit
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Roles, roles_in
+from gstar_fast._rates import SHARES, SOLVER_RATES, ends_of, has_rate, rates_of
 from gstar_fast._sketch.columns import assumption_in, columns_in
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.answer.parts import Note
+from gstar_fast._solver.answer.parts import GroupRates, Note
 from gstar_fast._words import WEIGHT_UNIT
 
 # Bytes that solving takes for each cell and bin beside the sketch, measured on full bins, rounded up: as a rule, and
@@ -269,3 +274,168 @@ def _notes(core: SketchCore) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     weight = core.total / WEIGHT_UNIT
     text = f"rows have a total weight of {weight:.10g}: error, rates and gaps are weighted"
     return notes, (*notes, Note("weighted", text, {"weight": weight}))
+
+
+# -------------------------------------------------------------------------------------------- effective rows
+
+CLOSE = 1e-9  # relative; two ways to compute one number differ by less
+
+
+def kish(weights: Floats, squares: Floats) -> Floats:
+    """(sum w)^2 / (sum w^2), from both sums; 0 without rows."""
+    return np.asarray(weights**2 / np.maximum(squares, 1e-300))
+
+
+def effective(hits: Floats, trials: Floats, hit_squares: Floats, squares: Floats) -> Floats:
+    """Number of rows of weight 1 that estimate the rate hits / trials as precisely as rows with weights w.
+
+    The first two are sums of w, the others of w^2. The rate p has the variance ((1 - p)^2 * (sum of w^2 of the hits) +
+    p^2 * (sum of w^2 of the other rows)) / trials^2, and n rows of weight 1 have p (1 - p) / n. This is Kish's number
+    if weights do not depend on the hits, and never more than that: a few light hits say little about heavy ones.
+    """
+    most = kish(trials, squares)
+    p = hits / np.maximum(trials, 1e-300)
+    spread = (1 - p) ** 2 * np.maximum(hit_squares, 0.0) + p**2 * np.maximum(squares - hit_squares, 0.0)
+    own = p * (1 - p) * trials**2 / np.maximum(spread, 1e-300)
+    return np.where((p > 0) & (p < 1) & (own < (1 - CLOSE) * most), own, most)
+
+
+def hits_of(accepted: Values, totals: Values) -> tuple[Values, Values]:
+    """Hits and trials of `SHARES`, (4, n), from rows of label 0, 1 and none, (3, n)."""
+    hits, trials = zip(*(share.counted(accepted, totals) for share in SHARES), strict=True)
+    return np.stack(hits), np.stack(trials)
+
+
+def effective_rows(cells: Cells) -> Floats:
+    """Rows behind `SHARES` of each group, (4, K), at any threshold."""
+    totals = cells.totals * cells.weight_unit
+    squares = cells.by_group(cells.squares.sum(axis=2)) if cells.weighted else totals
+    return kish(hits_of(totals, totals)[1], hits_of(squares, squares)[1])
+
+
+def resampled(random: Generator, rows: Ints, squares: Values, unit: float) -> Ints:
+    """Resampled counts of bins: Poisson numbers of rows, each with the mean weight of its bin.
+
+    `rows` are positive counts in units of `unit`, and `squares` sums of squared weights.
+    """
+    if unit == 1.0:
+        return np.asarray(random.poisson(rows), dtype=np.int64)
+    sums = rows * unit
+    drawn = np.rint(random.poisson(sums**2 / squares) * (squares / sums / unit))
+    return np.asarray(drawn, dtype=np.int64)
+
+
+# ------------------------------------------------------------------------------------------------- outcomes
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Integer prices of one false positive and one false negative: E = (fp * FP + fn * FN) / unit."""
+
+    fp: int
+    fn: int
+    unit: float
+    slack: float  # largest error in E from rounding the prices; 0 almost always
+
+
+def scale_of(question: Question, n_negative: int, n_positive: int) -> Scale:
+    """Turn costs into integers, so that errors are compared exactly."""
+    if n_negative + n_positive == 0:
+        raise refusal("no_labels", "sketch")
+    if question.costs == (1.0, 1.0) and not question.balanced:
+        return Scale(1, 1, float(n_negative + n_positive), 0.0)
+    fp, fn = (Fraction(repr(c)) for c in question.costs)
+    unit = Fraction(n_negative + n_positive)
+    if question.balanced:
+        if n_negative == 0 or n_positive == 0:
+            absent = "negative" if n_negative == 0 else "positive"
+            raise refusal("one_class", "objective", value=absent)
+        fp, fn, unit = fp * n_positive, fn * n_negative, Fraction(2 * n_negative * n_positive)
+    common = math.lcm(fp.denominator, fn.denominator)
+    whole_fp, whole_fn = int(fp * common), int(fn * common)
+    shared = math.gcd(whole_fp, whole_fn)
+    whole_fp, whole_fn, unit = whole_fp // shared, whole_fn // shared, unit * common / shared
+    largest = whole_fp * n_negative + whole_fn * n_positive
+    if largest < 2**62:
+        return Scale(whole_fp, whole_fn, float(unit), 0.0)
+    shrink = Fraction(2**62 - 2 * (n_negative + n_positive), largest)
+    rounded_fp, rounded_fn = round(whole_fp * shrink), round(whole_fn * shrink)
+    slack = float(Fraction(n_negative + n_positive) / (unit * shrink))
+    return Scale(rounded_fp, rounded_fn, float(unit * shrink), slack)
+
+
+def gaps_of(rates: Floats, has: Bools) -> dict[str, float]:
+    """Every gap that is defined, from rates (5, K) and which groups have them."""
+    ends = ends_of(rates, has)
+    gaps = {}
+    for name, value_of, at in _COMPARED:
+        value = value_of([ends[r] for r in at])
+        if value is not None:
+            gaps[name] = value
+    return gaps
+
+
+_COMPARED = [
+    (name, criterion.value, [SOLVER_RATES.index(rate) for rate in criterion.rates])
+    for name, criterion in CRITERION.items()
+]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Error, gaps and rates when these (expected) counts are accepted, (3, K)."""
+
+    error: float
+    weighted_error: float  # E
+    gaps: dict[str, float]
+    rates: Floats
+    has: Bools
+    accepted: Values
+    totals: Ints
+
+    @classmethod
+    def of(cls, accepted: Values, totals: Ints, scale: Scale) -> Outcome:
+        return cls._from(accepted, totals, scale, rates_of(accepted, totals), has_rate(totals))
+
+    @classmethod
+    def both(cls, one: Values, two: Values, totals: Ints, scale: Scale, has: Bools) -> tuple[Outcome, Outcome]:
+        """Two outcomes of the same rows."""
+        n_groups = totals.shape[1]
+        rates = rates_of(np.concatenate([one, two], axis=1), np.concatenate([totals, totals], axis=1))
+        return (
+            cls._from(one, totals, scale, rates[:, :n_groups], has),
+            cls._from(two, totals, scale, rates[:, n_groups:], has),
+        )
+
+    @classmethod
+    def _from(cls, accepted: Values, totals: Ints, scale: Scale, rates: Floats, has: Bools) -> Outcome:
+        negative, positive, _ = totals.sum(axis=1).tolist()
+        false_positive, true_positive, _ = accepted.sum(axis=1).tolist()
+        false_negative = positive - true_positive
+        cost = scale.fp * false_positive + scale.fn * false_negative
+        error = (false_positive + false_negative) / (negative + positive)
+        return cls(error, cost / scale.unit, gaps_of(rates, has), rates, has, accepted, totals)
+
+    def by_group(self, groups: tuple[Name, ...], rows: Values) -> dict[Name, GroupRates]:
+        return rates_by_group(groups, self.rates, self.has, rows)
+
+    def reached(self, limit: Limit, groups: tuple[Name, ...]) -> float | None:
+        """The value that is compared with a limit."""
+        if limit.form is Form.BOUND:
+            own = slice(None) if limit.group is None else [groups.index(limit.group)]
+            accepted, totals = self.accepted[:, own], self.totals[:, own]
+        elif limit.form is Form.TOTAL:
+            accepted, totals = (rows.sum(axis=1, keepdims=True) for rows in (self.accepted, self.totals))
+        else:
+            return self.gaps.get(limit.criterion.name)
+        rate = limit.criterion.rates[0]
+        return limit.value(rate.values(accepted, totals)[None], rate.has(totals, accepted)[None])
+
+
+def rates_by_group(groups: tuple[Name, ...], rates: Floats, has: Bools, rows: Values) -> dict[Name, GroupRates]:
+    """Rates (5, K) by name, None where a group lacks the rows for one."""
+    known = np.where(has, rates, np.nan).T.tolist()
+    return {
+        name: GroupRates(float(n), *(None if x != x else x for x in row))
+        for name, n, row in zip(groups, rows.tolist(), known, strict=True)
+    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,14 +13,12 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.text import first_few, printable_name, short_number
 from gstar_fast._criteria import CRITERION, Form, Limit
 from gstar_fast._question.question import Question
-from gstar_fast._rates import SELECTED, SOLVER_RATES, Rate, has_rate
+from gstar_fast._rates import SELECTED, SOLVER_RATES, Rate
 from gstar_fast._sketch.resolution import warn_if_coarse
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.parts import Note, has
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.question import Scale, compared_rates
-from gstar_fast._solver.rates import Outcome
+from gstar_fast._solver.cells import Cells, Outcome, Scale, effective_rows
 
 FEW, MANY = 0.01, 0.99  # accepted shares beyond which a group is hardly decided about
 RARE, COMMON = 0.05, 0.95  # base rates between which that is no answer
@@ -33,28 +30,25 @@ Way: TypeAlias = str | list[str]  # words, or an option: its name, its value, wo
 
 
 def cautions(
-    groups: tuple[Name, ...],
+    cells: Cells,
+    question: Question,
+    scale: Scale,
     after: Outcome,
     before: Outcome,
-    totals: Ints,
-    scale: Scale,
-    question: Question,
     *,
-    effective: Callable[[], Floats],
     can_mix: bool = False,
     can_pool: bool = True,
     segments: tuple[tuple[Name, ...], Floats, Ints] | None = None,
 ) -> list[Note]:
     """Notes on an answer that hardly decides, and on groups in which everybody, or nobody, is accepted.
 
-    `effective` gives the rows behind tpr, fpr, selection rate and accuracy of each group, (4, K). `segments` are names,
-    accepted shares and rows (3, m) of segments that have the thresholds.
+    `segments` are names, accepted shares and rows (3, m) of segments that have the thresholds.
     """
-    rows = totals.sum(axis=0)
+    groups, totals = cells.groups, after.totals
     selected = after.rates[SELECTED]
     base, poor = _poor(selected, totals)
     found = []
-    if said := _all_rows(selected, rows, totals, after, question):
+    if said := _all_rows(selected, after, question):
         found.append(said)
     if poor.any() and not (found and poor.all()):
         words = (f"{_accepts(selected[k], repr(groups[k]))}, {_where(base[k])}" for k in np.flatnonzero(poor))
@@ -67,12 +61,12 @@ def cautions(
                 f"{_accepts(taken[j], f'segment {names[j]!r}')}, {_where(shares[j])}" for j in np.flatnonzero(hardly)
             )
             found.append(f"it {first_few(words, MOST, '; ')}")
-    if not question.totals and (said := _kept(after, before, totals, scale)):
+    if not question.totals and (said := _kept(after, before, scale)):
         found.append(said)
     notes: list[Note] = []
     if found:
-        n = effective()
-        small, forced = _small_groups(groups, after, totals, question, n)
+        n = effective_rows(cells)
+        small, forced = _small_groups(groups, after, question, n)
         ways = _ways(n[SELECTED], small if can_pool else [], question, can_mix)
         ways += ["other segments"] * (segments is not None)
         notes.append(Note.warned("degenerate", found="; ".join([*found, *forced]), ways=ways))
@@ -113,8 +107,9 @@ def _thresholds_of(result: Result, sketch: Sketch) -> dict[Name, list[float]]:
     return dict.fromkeys(sketch.groups, sorted({t for several in own.values() for t in several}))
 
 
-def _all_rows(selected: Floats, rows: Ints, totals: Ints, after: Outcome, question: Question) -> str | None:
+def _all_rows(selected: Floats, after: Outcome, question: Question) -> str | None:
     """What is wrong with the share of all rows that is accepted."""
+    totals, rows = after.totals, after.totals.sum(axis=0)
     share = float(selected @ rows) / max(int(rows.sum()), 1)
     if any(limit.most < math.inf and share <= limit.most <= FEW for limit in question.totals):
         return None  # as few as were asked for
@@ -125,9 +120,9 @@ def _all_rows(selected: Floats, rows: Ints, totals: Ints, after: Outcome, questi
     return f"it {_accepts(share)}, {_where(positive)}"
 
 
-def _kept(after: Outcome, before: Outcome, totals: Ints, scale: Scale) -> str | None:
+def _kept(after: Outcome, before: Outcome, scale: Scale) -> str | None:
     """Whether most of what the unified threshold gains over deciding all rows alike is lost."""
-    negative, positive, _ = totals.sum(axis=1).tolist()
+    negative, positive, _ = after.totals.sum(axis=1).tolist()
     alike = min(scale.fp * negative, scale.fn * positive) / scale.unit
     gain, left = alike - before.weighted_error, alike - after.weighted_error
     if not (gain > 1e-12 and left < KEPT * gain):
@@ -137,17 +132,17 @@ def _kept(after: Outcome, before: Outcome, totals: Ints, scale: Scale) -> str | 
 
 
 def _small_groups(
-    groups: tuple[Name, ...], after: Outcome, totals: Ints, question: Question, n_of: Floats
+    groups: tuple[Name, ...], after: Outcome, question: Question, n_of: Floats
 ) -> tuple[list[int], list[str]]:
     """Groups whose rates jump further, from one threshold to the next, than the gap may be; and words that name them.
 
     A rate of n rows moves in steps of 1 / n. Where that is more than the limit, no threshold may come near those of
     larger groups, and all are driven to where everybody is treated alike.
     """
-    has = has_rate(totals)
+    has = after.has
     fewest: dict[int, tuple[float, str]] = {}
     allowed = {limit.criterion.name: limit.gap() for limit in question.limits}
-    for name, r in compared_rates(question):
+    for name, r in question.compared_rates:
         n, what = n_of[list(SOLVER_RATES[r].parts)].min(axis=0), SOLVER_RATES[r].fewest
         gap = allowed.get(name)
         if name not in allowed:  # a penalty is paid for the gap that is left

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
@@ -15,20 +15,89 @@ from gstar_fast._backends.common.choices import allowed, loss_of
 from gstar_fast._backends.interface import BOX_LIMIT, Arrays, Floats, Ints, Table, node_limit
 from gstar_fast._base.arrays import Bools, Values
 from gstar_fast._base.names import Name
-from gstar_fast._criteria import TOLERANCE, Limit
+from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.text import first_few
+from gstar_fast._base.warn import warn
+from gstar_fast._criteria import TOLERANCE, Form, Limit
 from gstar_fast._question.question import Question
-from gstar_fast._rates import SOLVER_RATES
+from gstar_fast._rates import SOLVER_RATES, has_rate, rates_at
 from gstar_fast._solver.answer.parts import Note, Slack
-from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.effective import effective_rows
+from gstar_fast._solver.cells import Cells, Outcome, Scale, scale_of
 from gstar_fast._solver.notes import cautions
-from gstar_fast._solver.question import Problem, Scale
-from gstar_fast._solver.rates import Outcome, rates_at
+from gstar_fast.errors import MissingClassWarning
 
 STEPS = 100_000  # slacks are whole numbers of 1e-5, so that the one in the message is the one that was used
 BOXES = 20_000  # for one slack; there are 17 of them
 
 Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A question about counts, checked: what every search begins with."""
+
+    cells: Cells
+    question: Question
+    totals: Ints  # (3, A) rows of each label and group
+    scale: Scale
+    has: Bools  # (5, A) which groups have the rows that each rate needs
+    notes: tuple[Note, ...]
+
+    @classmethod
+    def of(cls, cells: Cells, question: Question) -> Problem:
+        """Raise where a rate that is asked about needs rows that fewer than two groups have."""
+        problem = cls.unchecked(cells, question)
+        notes = (*cells.notes, *check_groups(question, cells.groups, problem.has))
+        return replace(problem, notes=notes)
+
+    @classmethod
+    def resampled(cls, cells: Cells, question: Question) -> Problem | None:
+        """The same for rows that were drawn; None where too few are left to ask."""
+        totals = cells.totals
+        has, labelled = has_rate(totals), totals[:2].sum(axis=1)
+        if not labelled.any() or (question.balanced and not labelled.all()):
+            return None
+        if len(cells.groups) > 1 and any(has[r].sum() < 2 for _, r in question.compared_rates):
+            return None
+        return cls.unchecked(cells, question)
+
+    @classmethod
+    def unchecked(cls, cells: Cells, question: Question) -> Problem:
+        """The same for a question that was checked on these groups."""
+        totals = cells.totals
+        scale = scale_of(question, int(totals[0].sum()), int(totals[1].sum()))
+        return cls(cells, question, totals, scale, has_rate(totals), ())
+
+
+def check_several(question: Question, groups: Sequence[Name]) -> None:
+    """Refuse to compare a single group with itself: a column that was forgotten would pass for a gap of 0."""
+    asked = question.compared_rates
+    if asked and len(groups) == 1:
+        raise refusal("one_group", asked[0][0], value=groups[0])
+
+
+def check_groups(question: Question, groups: tuple[Name, ...], has: Bools) -> list[Note]:
+    """Notes on groups left out of a criterion; raises where fewer than two are left."""
+    notes: list[Note] = []
+    check_several(question, groups)
+    told: set[int] = set()
+    for one in question.compared:
+        for rate in one.rates:
+            r = SOLVER_RATES.index(rate)
+            missing = [groups[k] for k in np.flatnonzero(~has[r])]
+            if not missing or one.form is Form.TOTAL:
+                continue
+            if int(has[r].sum()) < (2 if one.compares else 1):
+                raise refusal("undefined_rate", one.name, value=missing, limit=(rate.name, rate.rows))
+            if r in told:
+                continue
+            told.add(r)
+            what = f"{rate.name} {'gap' if one.compares else 'limit'}"
+            text = f"left out of the {what}, having no {rate.rows}: {first_few(map(repr, missing))}"
+            notes.append(Note("missing_class", text, {"rate": rate.name, "groups": missing}))
+    for note in notes:
+        warn(note.text, MissingClassWarning)
+    return notes
 
 
 @dataclass(frozen=True)
@@ -73,8 +142,7 @@ class Search(Problem):
 
     def cautions(self, after: Outcome, before: Outcome, can_mix: bool = False) -> list[Note]:
         """Notes on an outcome that hardly decides."""
-        asked = self.groups, after, before, self.totals, self.scale, self.question
-        return cautions(*asked, effective=lambda: effective_rows(self.cells), can_mix=can_mix)
+        return cautions(self.cells, self.question, self.scale, after, before, can_mix=can_mix)
 
 
 def prepare(

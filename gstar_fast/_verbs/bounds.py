@@ -18,7 +18,8 @@ from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._criteria import CRITERION, EQUAL_TPR, Limit
 from gstar_fast._density.density import every_density
-from gstar_fast._question.question import Question, name_of
+from gstar_fast._question.options import name_of
+from gstar_fast._question.question import Question
 from gstar_fast._sketch.sketch import Sketch, check_order, check_sketch
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, prepare_smooth, solve_prepared

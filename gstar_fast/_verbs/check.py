@@ -21,9 +21,9 @@ from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import SEGMENT_NODES, SMALLEST
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION
+from gstar_fast._question.options import check_together
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import asked_roles
-from gstar_fast._question.tables import check_together
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.parts import Part
 from gstar_fast._solver.answer.proof import Certificate, Leaf
@@ -32,8 +32,7 @@ from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.finish import finish, finish_mixture
 from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.notes import told_of_noise, with_gap_notes
-from gstar_fast._solver.question import Problem
-from gstar_fast._solver.search import STEPS, prepare
+from gstar_fast._solver.search import STEPS, Problem, prepare
 from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.segments.certificate import certificate_of, certificate_of_mix, numbered
 from gstar_fast._solver.segments.check import TOLERANCE, Checker, check

@@ -17,11 +17,10 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._promise.curve import promised_curve
 from gstar_fast._question.cut import Segments
-from gstar_fast._question.limits import Limits, check_criterion, warn_of_ratios
-from gstar_fast._question.question import Densities, ObjectiveLike, Question, check_confidence, name_of
+from gstar_fast._question.options import Densities, ObjectiveLike, check_confidence, check_together, check_verb, name_of
+from gstar_fast._question.question import Limits, Question, check_criterion, warn_of_ratios
 from gstar_fast._question.roles import ColumnsLike
-from gstar_fast._question.tables import check_together, check_verb
-from gstar_fast._rates import SOLVER_RATES, has_rate
+from gstar_fast._rates import SOLVER_RATES, has_rate, rates_of
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch
@@ -30,9 +29,7 @@ from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
 from gstar_fast._solver.mix import Mixture, blended, corners_of
-from gstar_fast._solver.question import check_groups
-from gstar_fast._solver.rates import rates_of
-from gstar_fast._solver.search import Choice, Search, choose, prepare
+from gstar_fast._solver.search import Choice, Search, check_groups, choose, prepare
 from gstar_fast._solver.segments.frontier import frontier_by_segment
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import Kind, Smooth, finish_smooth, prepare_smooth, solve_prepared

@@ -7,17 +7,16 @@ from dataclasses import replace
 from gstar_fast._promise.by_group import AskedByGroup
 from gstar_fast._promise.by_segment import AskedBySegment
 from gstar_fast._question.cut import Segments
-from gstar_fast._question.limits import Limits, warn_of_ratios
-from gstar_fast._question.question import ObjectiveLike, Question, check_confidence
+from gstar_fast._question.options import ObjectiveLike, check_confidence
+from gstar_fast._question.question import Limits, Question, warn_of_ratios
 from gstar_fast._question.roles import ColumnsLike
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.answer.parts import RowsNeeded
 from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.finish import solved
+from gstar_fast._solver.finish import check_pooled, solved
 from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.spread import check_pooled
 
 
 def rows_needed(

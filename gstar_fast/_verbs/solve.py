@@ -10,22 +10,20 @@ from gstar_fast._promise.by_group import AskedByGroup
 from gstar_fast._promise.by_segment import AskedBySegment
 from gstar_fast._promise.choose import promised
 from gstar_fast._question.cut import Segments
-from gstar_fast._question.limits import Limits, warn_of_ratios
-from gstar_fast._question.question import Densities, ObjectiveLike, Question
+from gstar_fast._question.options import Densities, ObjectiveLike, check_verb
+from gstar_fast._question.question import Limits, Question, warn_of_ratios
 from gstar_fast._question.roles import ColumnsLike
-from gstar_fast._question.tables import check_verb
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.finish import settled_by_group, solved
+from gstar_fast._solver.finish import check_pooled, settled_by_group, solved, spread
 from gstar_fast._solver.notes import told_of_noise, warned, with_gap_notes
 from gstar_fast._solver.search import prepare
 from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.smooth.known import checked_densities
 from gstar_fast._solver.smooth.smooth import solve_smooth
-from gstar_fast._solver.spread import check_pooled, spread
 
 
 def solve(

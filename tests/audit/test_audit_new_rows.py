@@ -16,7 +16,7 @@ from gstar_fast._audit.replicates import solve_again, solved
 from gstar_fast._criteria import MEASURED
 from gstar_fast._question.question import Question
 from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.question import Problem
+from gstar_fast._solver.search import Problem
 
 pytestmark = pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning")  # few bins, to be quick
 

@@ -13,7 +13,7 @@ import pytest
 
 import gstar_fast as gf
 from gstar_fast._criteria import BOUNDS, CRITERION, KNOWN, LIMITED, Form, Limit
-from gstar_fast._question.limits import encode_limit, saved_limits
+from gstar_fast._question.question import encode_limit, saved_limits
 from gstar_fast._rates import RATE, SOLVER_RATES, ends_of, has_rate, rates_of_counts
 
 KINDS = {(1, True): "tp", (1, False): "fn", (0, True): "fp", (0, False): "tn", (None, True): "in", (None, False): "out"}

@@ -9,7 +9,7 @@ import numpy as np
 import gstar_fast as gf
 from gstar_fast._question.roles import Roles
 from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.question import Problem
+from gstar_fast._solver.search import Problem
 
 BY_SEGMENT = Roles((0,), (1,))
 

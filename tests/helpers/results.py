@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import gstar_fast as gf
-from gstar_fast._question.limits import read_limits
+from gstar_fast._question.question import read_limits
 from gstar_fast._solver.answer.parts import Held, Part
 
 RECORDS = ("proof", "origin")

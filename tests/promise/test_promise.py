@@ -211,8 +211,7 @@ def test_weights_count_as_effective_rows(backend):
     weights = np.where(np.arange(12_000) % 2, 1.5, 0.5)
     plain = gf.Sketch.from_rows(scores, labels, groups, bins=256, range=(-8, 8))
     weighted = gf.Sketch(bins=256, range=(-8, 8)).update(scores, labels, groups, weights=weights)
-    from gstar_fast._solver.cells import Cells
-    from gstar_fast._solver.effective import effective_rows
+    from gstar_fast._solver.cells import Cells, effective_rows
 
     twice = plain + plain  # later the digest is known, and this warns
     rows, effective = (effective_rows(Cells.of(sketch)) for sketch in (plain, weighted))

@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 import gstar_fast as gf
 from gstar_fast.__main__ import main
+from gstar_fast._question.options import APART, FEATURES, NEEDS, VERBS
 from gstar_fast._question.question import Question
-from gstar_fast._question.tables import APART, FEATURES, NEEDS, VERBS
 
 PARITY = {"demographic_parity": 0.1}
 OPTIONS = {

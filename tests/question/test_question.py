@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import gstar_fast as gf
+from gstar_fast._question.options import APART, FEATURES, NEEDS
 from gstar_fast._question.question import Question
-from gstar_fast._question.tables import APART, FEATURES, NEEDS
 
 LIMITS = {"limits": {"equalized_odds": 0.02}}
 PENALTIES = {"penalties": {"equalized_odds": 10}}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast._question.question import Question
-from gstar_fast._solver.evidence import needed_z
+from gstar_fast._solver.finish import needed_z
 from gstar_fast.errors import OptionTypeError, OptionValueError
 
 pytestmark = pytest.mark.filterwarnings(

@@ -16,10 +16,10 @@ from gstar_fast._backends.numpy.segments_bounds import price
 from gstar_fast._criteria import CRITERION, Criterion, Form, Limit
 from gstar_fast._question.question import Question
 from gstar_fast._question.roles import Roles, part
-from gstar_fast._rates import RATE, has_rate
+from gstar_fast._rates import RATE, has_rate, rates_of
 from gstar_fast._solver.answer.proof import Cut, Leaf, decode, encode
-from gstar_fast._solver.question import Problem
-from gstar_fast._solver.rates import gaps_of, rates_of
+from gstar_fast._solver.cells import gaps_of
+from gstar_fast._solver.search import Problem
 from gstar_fast._solver.segments.certificate import certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
 from gstar_fast._solver.segments.problem import lay_out, loosened

@@ -16,10 +16,10 @@ from gstar_fast._backends import room
 from gstar_fast._promise import curve
 from gstar_fast._promise.chance import Beliefs, chance
 from gstar_fast._question.question import Question
-from gstar_fast._rates import has_rate
+from gstar_fast._rates import has_rate, rates_of
 from gstar_fast._solver.answer.proof import Leaf
-from gstar_fast._solver.question import Problem
-from gstar_fast._solver.rates import gaps_of, rates_of
+from gstar_fast._solver.cells import gaps_of
+from gstar_fast._solver.search import Problem
 from gstar_fast._solver.segments.certificate import certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
 from gstar_fast._solver.segments.problem import lay_out

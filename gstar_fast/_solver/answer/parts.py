@@ -14,7 +14,7 @@ from gstar_fast._base.text import aligned, first_few, printable_name, row_count,
 from gstar_fast._base.thresholds import Mixture
 from gstar_fast._base.warn import warn
 from gstar_fast._criteria import CRITERION, Limit
-from gstar_fast._question.limits import LimitKey, LimitLike
+from gstar_fast._question.question import LimitKey, LimitLike
 from gstar_fast._sketch.columns import warn_of_labels
 
 if TYPE_CHECKING:

@@ -17,18 +17,14 @@ from gstar_fast._base.arrays import Floats, Ints
 from gstar_fast._base.text import row_count
 from gstar_fast._question.cut import EACH
 from gstar_fast._question.question import Question
-from gstar_fast._rates import has_rate
+from gstar_fast._rates import has_rate, rates_of
 from gstar_fast._solver.answer.parts import Note, Proof, Slack
 from gstar_fast._solver.answer.proof import Steps
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.cells import Cells, Parts
-from gstar_fast._solver.effective import effective_rows
-from gstar_fast._solver.evidence import paired_z, parts_again, settled
-from gstar_fast._solver.finish import likeliest, made
+from gstar_fast._solver.cells import Cells, Outcome, Parts, effective_rows, rates_by_group
+from gstar_fast._solver.finish import likeliest, made, paired_z, parts_again, settled
 from gstar_fast._solver.notes import cautions
-from gstar_fast._solver.question import Problem
-from gstar_fast._solver.rates import Outcome, rates_by_group, rates_of
-from gstar_fast._solver.search import nearest, seconds_left
+from gstar_fast._solver.search import Problem, nearest, seconds_left
 from gstar_fast._solver.segments.problem import SegmentSearch, loosened
 from gstar_fast._solver.segments.solve import SegmentChoice, choose_by_segment, mix_by_segment
 
@@ -67,7 +63,7 @@ class Answer:
             message = (
                 f"proven to within {left} of the least possible loss; the search was ended after {iterations} boxes"
             )
-        asked = cells.groups, after, before, totals, scale, question
+        asked = cells, question, scale, after, before
         rates = None
         if cells.by_segments:
             by_segment = cells.by_segment(cells.rows.sum(axis=2))
@@ -75,13 +71,11 @@ class Answer:
             segments = cells.segments, at_segment[2], by_segment
             n_rows = cells.by_segment(cells.n_rows).sum(axis=0)
             rates = rates_by_group(cells.segments, at_segment, has_rate(by_segment), n_rows)
-            notes = cautions(
-                *asked, effective=lambda: effective_rows(cells), can_mix=not mixed, can_pool=False, segments=segments
-            )
+            notes = cautions(*asked, can_mix=not mixed, can_pool=False, segments=segments)
             if question.limits and verdict != "unified":  # one threshold for all does not overfit
                 notes += too_many(cells, effective_rows(cells))
         else:
-            notes = cautions(*asked, effective=lambda: effective_rows(cells), can_mix=not mixed)
+            notes = cautions(*asked, can_mix=not mixed)
         mixtures = {
             name: tuple((float(cells.candidates[t]), w) for t, w in part.items())
             for name, part in zip(cells.segments, parts, strict=True)

@@ -20,9 +20,8 @@ from gstar_fast._question.question import Question
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.points import Listed
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.cells import Cells, Parts
-from gstar_fast._solver.question import Problem
-from gstar_fast._solver.rates import Outcome
+from gstar_fast._solver.cells import Cells, Outcome, Parts
+from gstar_fast._solver.search import Problem
 from gstar_fast._solver.segments.answer import Answer, parts_of
 from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
 from gstar_fast._solver.segments.solve import choose_among, mix_among

@@ -13,7 +13,7 @@ from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 from gstar_fast._base.names import Name
 from gstar_fast._criteria import TOLERANCE, Form, Limit
 from gstar_fast._rates import SOLVER_RATES, Rate
-from gstar_fast._solver.question import Problem
+from gstar_fast._solver.search import Problem
 
 ORDERS = ("rising", "falling")  # tried in this order where thresholds shall be monotone; the first of equals stays
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gstar_fast._backends import room
 from gstar_fast._backends.common.segments import SEGMENT_NODES, Best, Mix
 from gstar_fast._solver.answer.proof import Steps
-from gstar_fast._solver.question import Problem
+from gstar_fast._solver.search import Problem
 from gstar_fast._solver.segments.certificate import tree_of, tree_of_mix
 from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
 

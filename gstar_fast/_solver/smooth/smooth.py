@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,18 +14,16 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._base.warn import warn
 from gstar_fast._density.density import Density, every_density
-from gstar_fast._question.question import Densities, Question
-from gstar_fast._rates import SOLVER_RATES, has_rate
+from gstar_fast._question.options import Densities
+from gstar_fast._question.question import Question
+from gstar_fast._rates import SOLVER_RATES, has_rate, rates_of
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.parts import Note, Proof
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.effective import effective_rows
+from gstar_fast._solver.cells import Cells, Outcome, Scale, scale_of
 from gstar_fast._solver.finish import made
 from gstar_fast._solver.notes import cautions
-from gstar_fast._solver.question import Problem, Scale, check_groups, scale_of
-from gstar_fast._solver.rates import Outcome, linear_forms, rates_of
-from gstar_fast._solver.search import cheapest_within, loosened, nearest
+from gstar_fast._solver.search import Problem, cheapest_within, check_groups, loosened, nearest
 from gstar_fast._solver.smooth.known import expected_cells
 from gstar_fast._solver.smooth.polish import hold_limits, polish
 from gstar_fast.errors import NotConvergedWarning
@@ -366,9 +364,36 @@ def finish_smooth(
     after = Outcome.of(s.accepted(thresholds), totals, s.scale)
     before = Outcome.of(s.accepted(np.full(len(s.groups), s.unified)), totals, s.scale)
     loss = s.loss(thresholds)
-    asked = s.groups, after, before, totals, s.scale, s.question
-    notes = cautions(*asked, effective=lambda: effective_rows(s.counted))
+    notes = cautions(s.counted, s.question, s.scale, after, before)
     problem = Problem(s.counted, s.question, totals, s.scale, before.has, s.notes)
     at = {name: float(x) for name, x in zip(s.groups, thresholds, strict=True)}
     proof = Proof(verdict, message, loss, min(lower_bound, loss), iterations)
     return made(problem, at, after, before, proof, s.unified, notes=notes)
+
+
+def linear_forms(
+    cells: Sequence[Curve | None],
+    totals: Ints,
+    question: Question,
+    scale: Scale,
+    active: list[int],
+    low: float,
+    high: float,
+    bulk: float,
+) -> SmoothProblem:
+    """Write E and the active rates as linear forms in the cdfs; `totals` is (3, K)."""
+    rows = totals.astype(np.float64)
+    wanted, shape = [SOLVER_RATES[r] for r in active], (len(active), rows.shape[1])
+    price = np.array([[-scale.fp], [scale.fn], [0]])
+    return SmoothProblem(
+        cells=list(cells),
+        error_base=scale.fp * rows[0] / scale.unit,
+        error_coefficient=(price * rows).T / scale.unit,
+        rate_base=np.array([rate.values(rows, rows) for rate in wanted]).reshape(shape),
+        rate_coefficient=np.array([rate.slopes(rows, rows).T for rate in wanted]).reshape(*shape, 3),
+        has=has_rate(totals)[active].astype(np.uint8),
+        penalty=question.penalty[active],
+        low=low,
+        high=high,
+        bulk=bulk,
+    )

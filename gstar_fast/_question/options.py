@@ -1,4 +1,4 @@
-"""Which parts of a question do not go together, which need one another, and which a verb does not take.
+"""The options of a question besides its limits: each alone, and which do not go together or need one another.
 
 The tables are about features, not about options: `method="newton"` goes with `unified=True`, and `method="alternating"`
 does not.
@@ -6,14 +6,117 @@ does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+import math
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import numpy as np
+
+from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import Form
+from gstar_fast._density.density import Density
+from gstar_fast._input.options import checked_flag
+from gstar_fast._words import GIVEN, KINDS, METHODS
 
 if TYPE_CHECKING:
     from gstar_fast._question.question import Question
+
+Densities: TypeAlias = Mapping[tuple[int, Name], Density]
+ObjectiveLike: TypeAlias = str | Mapping[str, float]  # what is minimised, as it is given
+
+OBJECTIVES = {"error": False, "balanced_error": True}  # word -> whether both classes weigh alike
+
+
+def is_number(value: object) -> bool:
+    """Whether an option is a number; True and False are not."""
+    return isinstance(value, (Real, np.number)) and not isinstance(value, (bool, np.bool_))
+
+
+def read_objective(given: object) -> ObjectiveLike:
+    """A word, or prices of both errors."""
+    if isinstance(given, str) and given in OBJECTIVES:
+        return given
+    if not isinstance(given, Mapping) or not {"fp", "fn"} <= given.keys() <= {"fp", "fn", "balanced"}:
+        raise refusal("objective", "objective", value=given)
+    prices = {name: _price(given[name], given) for name in ("fp", "fn")}
+    if max(prices.values()) == 0:
+        raise refusal("prices", "objective", value=given)
+    balanced = checked_flag("objective['balanced']", given.get("balanced", False))
+    if prices == {"fp": 1.0, "fn": 1.0}:
+        return "balanced_error" if balanced else "error"
+    return prices | ({"balanced": True} if balanced else {})
+
+
+def objective_text(given: object) -> str:
+    """An objective as the command line has it: a word, or "fp=1,fn=5,balanced"."""
+    if not isinstance(given, Mapping):
+        return str(given)
+    return ",".join(
+        [*(f"{name}={given[name]:g}" for name in ("fp", "fn")), *["balanced"] * bool(given.get("balanced"))]
+    )
+
+
+def _price(value: object, given: object) -> float:
+    if not is_number(value):
+        raise refusal("objective", "objective", value=given)
+    price = float(value)  # type: ignore[arg-type]
+    if not (math.isfinite(price) and 0 <= price <= 1e100):
+        raise refusal("prices", "objective", value=given)
+    return price
+
+
+def read_method(given: object) -> str:
+    if not isinstance(given, str) or given not in METHODS:
+        raise refusal("not_one_of", "method", value=given, limit=METHODS)
+    return given
+
+
+def read_density(given: object) -> str | Densities:
+    if not isinstance(given, Mapping) and not (isinstance(given, str) and given in KINDS):
+        raise refusal("density", "density", value=given, limit=KINDS)
+    return given
+
+
+def read_seconds(given: object) -> float | None:
+    if given is None:
+        return None
+    if not is_number(given):
+        raise refusal("seconds_type", "max_seconds", value=given)
+    if not (seconds := float(given)) > 0:  # type: ignore[arg-type]
+        raise refusal("seconds", "max_seconds", value=given)
+    return seconds
+
+
+def check_confidence(given: object) -> float:
+    """The level that was asked for; 95 for 0.95 raises with a hint."""
+    if not is_number(given):
+        raise refusal("confidence_type", "confidence", value=given)
+    level = float(given)  # type: ignore[arg-type]
+    if not 0.5 <= level <= 0.999:
+        raise refusal("confidence", "confidence", value=given)
+    return level
+
+
+def read_evidence(given: object) -> float:
+    if not is_number(given):
+        raise refusal("evidence_type", "evidence", value=given)
+    level = float(given)  # type: ignore[arg-type]
+    if not 0 <= level < 1:
+        raise refusal("evidence", "evidence", value=given)
+    return level
+
+
+def name_of(density: str | Densities) -> str:
+    """The kind of densities, for messages and JSON; "given" if parameters of some were given by hand."""
+    if isinstance(density, str):
+        return density
+    kinds = {GIVEN if one.label is None else one.kind for one in density.values()}
+    return GIVEN if GIVEN in kinds else kinds.pop() if len(kinds) == 1 else "best"
+
+
+# -------------------------------------------------------------------------------------------------- together
 
 
 class Feature(NamedTuple):
