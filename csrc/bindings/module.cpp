@@ -57,15 +57,15 @@ PYBIND11_MODULE(_core, m) {
 #endif
     m.def("kernel", [] { return gstar::name_of(gstar::active_kernel()); });
     m.def("use_kernel", [](const std::string& wanted) {
-        for (const gstar::kernel k :
-             {gstar::kernel::generic, gstar::kernel::avx2, gstar::kernel::avx512}) {
+        for (const gstar::kernel k : gstar::all_kernels) {
             if (wanted != gstar::name_of(k)) continue;
             if (!gstar::use_kernel(k))
                 throw py::value_error("this CPU has no " + wanted);
             return;
         }
-        throw py::value_error("kernel must be one of generic, avx2, avx512; got '" +
-                              wanted + "'");
+        throw py::value_error(
+            "kernel must be one of generic, four, avx2, avx512; got '" + wanted +
+            "'");
     });
     gstar_py::register_refusals();
     gstar_py::bind_groups(m);

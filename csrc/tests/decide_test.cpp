@@ -76,7 +76,7 @@ void check_all(const thresholds& t, dtype scores_type, dtype groups_type,
     r.n = n;
     r.scores = column_of(scores, scores_type);
     r.groups = column_of(groups, groups_type);
-    for (const kernel k : {kernel::generic, kernel::avx2, kernel::avx512}) {
+    for (const kernel k : all_kernels) {
         if (!use_kernel(k)) continue;
         std::vector<std::uint8_t> out(n, 7);
         std::vector<double> margins(n);
@@ -132,7 +132,7 @@ void check_numbers(std::size_t n_cuts, dtype type) {
     r.n = n;
     r.scores = column_of(scores, type);
     r.groups = column_of(numbers, type);
-    for (const kernel k : {kernel::generic, kernel::avx2, kernel::avx512}) {
+    for (const kernel k : all_kernels) {
         if (!use_kernel(k)) continue;
         std::vector<std::uint8_t> out(n, 7);
         std::vector<double> margins(n);

@@ -283,7 +283,7 @@ int main(int argc, char** argv) {
         nested("one side", one_sided), nested("overlap", overlapping),
         nested("gaps", apart), fixed("fixed", -7, -2048, 4096),
         fixed("far", -12, 4096 * 1000, 4096)};
-    for (const kernel k : {kernel::generic, kernel::avx2, kernel::avx512}) {
+    for (const kernel k : all_kernels) {
         if (!use_kernel(k)) continue;
         for (const question& q : questions)
             for (const bool by_bytes : {false, true})

@@ -172,7 +172,7 @@ void check_all(scene& s, std::uint64_t seed) {
                   (std::isnan(x) && std::isnan(found[i].score)));
         }
     };
-    for (const kernel k : {kernel::generic, kernel::avx2, kernel::avx512}) {
+    for (const kernel k : all_kernels) {
         if (!use_kernel(k)) continue;
         {  // cells that are known
             std::fill(s.words.begin(), s.words.end(), 0);

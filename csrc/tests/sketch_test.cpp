@@ -21,7 +21,7 @@ using bytes = std::vector<std::uint8_t>;
 
 std::vector<kernel> kernels() {
     std::vector<kernel> out;
-    for (const kernel k : {kernel::generic, kernel::avx2, kernel::avx512})
+    for (const kernel k : all_kernels)
         if (use_kernel(k)) out.push_back(k);
     use_kernel(best_kernel());
     return out;

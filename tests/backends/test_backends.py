@@ -113,7 +113,7 @@ def test_all_kernels_give_the_same_bytes(n_groups):
     x, y = rng.normal(size=n), rng.integers(0, 2, n).astype(np.uint8)
     g = rng.integers(0, n_groups, n).astype(np.uint8)
     before = core.kernel()
-    kernels = ("generic", "avx2", "avx512")
+    kernels = ("generic", "four", "avx2", "avx512")
     try:
         with gf.use_backend("native"):
             found = set()

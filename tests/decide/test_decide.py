@@ -16,7 +16,7 @@ import gstar_fast as gf
 from gstar_fast import _backends
 
 INF, NAN = math.inf, math.nan
-KERNELS = ("generic", "avx2", "avx512")
+KERNELS = ("generic", "four", "avx2", "avx512")
 
 
 @pytest.fixture(params=KERNELS)

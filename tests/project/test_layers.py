@@ -17,7 +17,7 @@ CORE_ROOMS = ["base", "count", "density", "solve", "decide", "doors"]
 BINDING_ROOMS = ["shared", "bind", "module"]
 
 # Besides the standard library, the core may use what the compiler itself brings for one CPU.
-COMPILER_HEADERS = {"immintrin.h", "cpuid.h", "intrin.h"}
+COMPILER_HEADERS = {"arm_neon.h", "emmintrin.h", "immintrin.h", "cpuid.h", "intrin.h"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.MULTILINE)
 
 

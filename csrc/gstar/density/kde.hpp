@@ -149,7 +149,7 @@ public:
                 out.columns.data() + static_cast<std::size_t>(k) * out.stride;
         auto* run = &spread_and_convolve;
 #if GSTAR_HAS_AVX2
-        if (active_kernel() != kernel::generic) run = &spread_and_convolve_avx2;
+        if (active_kernel() >= kernel::avx2) run = &spread_and_convolve_avx2;
 #endif
         run(positions.data(), weights_.data(), points_.size(), grid.data(), taps,
             out.stride, columns);

@@ -78,6 +78,15 @@ struct eight {
     GSTAR_AVX2 static bool all_at_most(numbers v, numbers most) noexcept {
         return others((mask)(least(v, most) == v)) == 0;
     }
+    GSTAR_AVX2 static numbers right(numbers v, numbers bits) noexcept {
+        return v >> bits;
+    }
+    GSTAR_AVX2 static numbers low_bits(numbers bits) noexcept {
+        return ~(~numbers{} << bits);
+    }
+    GSTAR_AVX2 static mask above(numbers a, numbers b) noexcept {
+        return (mask)((signs)a > (signs)b);
+    }
     GSTAR_AVX2 static mask all_or_none(bool all) noexcept {
         return whole(all ? -1 : 0);
     }

@@ -53,6 +53,15 @@ struct sixteen {
     GSTAR_AVX512 static bool all_at_most(numbers v, numbers most) noexcept {
         return _mm512_cmpgt_epu32_mask((__m512i)v, (__m512i)most) == 0;
     }
+    GSTAR_AVX512 static numbers right(numbers v, numbers bits) noexcept {
+        return v >> bits;
+    }
+    GSTAR_AVX512 static numbers low_bits(numbers bits) noexcept {
+        return ~(~numbers{} << bits);
+    }
+    GSTAR_AVX512 static mask above(numbers a, numbers b) noexcept {
+        return _mm512_cmpgt_epi32_mask((__m512i)a, (__m512i)b);
+    }
     static mask all_or_none(bool all) noexcept { return all ? 0xffff : 0; }
     static bool any(mask m) noexcept { return m != 0; }
     GSTAR_AVX512 static numbers keep(mask m, numbers a,

@@ -5,16 +5,27 @@
 
 #include <atomic>
 
-#if (defined(__x86_64__) || defined(_M_X64)) && \
-    (defined(__GNUC__) || defined(__clang__))
+#if defined(__GNUC__) || defined(__clang__)
+#define GSTAR_HAS_FOUR 1
+/// The compiler may not read x from memory a second time: the caller's array may
+/// have changed since, and what was checked must be what is used. A macro, since
+/// a function would lose the caller's target registers.
+#if defined(__SSE2__)
+#define GSTAR_KEEP_READ(x) __asm__ volatile("" : "+x"(x))
+#elif defined(__ARM_NEON)
+#define GSTAR_KEEP_READ(x) __asm__ volatile("" : "+w"(x))
+#else
+#define GSTAR_KEEP_READ(x) __asm__ volatile("" : "+m"(x))
+#endif
+#else
+#define GSTAR_HAS_FOUR 0
+#endif
+
+#if GSTAR_HAS_FOUR && (defined(__x86_64__) || defined(_M_X64))
 #define GSTAR_HAS_AVX2 1
 #define GSTAR_AVX2 __attribute__((target("avx2")))
 #define GSTAR_AVX512 \
     __attribute__((target("avx2,avx512f,avx512dq,avx512bw,avx512vl")))
-/// The compiler may not read x from memory a second time: the caller's array may
-/// have changed since, and what was checked must be what is used. A macro, since
-/// a function would lose the caller's target registers.
-#define GSTAR_KEEP_READ(x) __asm__ volatile("" : "+x"(x))
 #else
 #define GSTAR_HAS_AVX2 0
 #endif
@@ -32,18 +43,20 @@ inline void prefetch(const void* address) noexcept {
 }
 
 /// In rising order: a CPU that has one has those before it.
-enum class kernel { generic, avx2, avx512 };
+enum class kernel { generic, four, avx2, avx512 };
+constexpr kernel all_kernels[] = {kernel::generic, kernel::four, kernel::avx2,
+                                  kernel::avx512};
 
 inline kernel best_kernel() noexcept {
 #if GSTAR_HAS_AVX2
     __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2")) return kernel::generic;
+    if (!__builtin_cpu_supports("avx2")) return kernel::four;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
         return kernel::avx512;
     return kernel::avx2;
 #else
-    return kernel::generic;
+    return GSTAR_HAS_FOUR ? kernel::four : kernel::generic;
 #endif
 }
 
@@ -66,7 +79,8 @@ inline bool use_kernel(kernel k) noexcept {
 }
 
 inline const char* name_of(kernel k) noexcept {
-    return k == kernel::avx512 ? "avx512" : k == kernel::avx2 ? "avx2" : "generic";
+    constexpr const char* names[] = {"generic", "four", "avx2", "avx512"};
+    return names[static_cast<int>(k)];
 }
 
 }  // namespace gstar

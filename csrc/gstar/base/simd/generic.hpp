@@ -62,6 +62,8 @@ struct lane {
         return c == 0 ? a + b : a;
     }
     static bool all_at_most(numbers v, numbers most) noexcept { return v <= most; }
+    static numbers right(numbers v, numbers bits) noexcept { return v >> bits; }
+    static numbers low_bits(numbers bits) noexcept { return ~(~numbers{} << bits); }
     /// The high and the low 32 bits of float64; of float32 all bits are high.
     static numbers high(values x) noexcept {
         return static_cast<numbers>(bits(x) >> 32);
@@ -82,6 +84,10 @@ struct lane {
         return (x <= lo) | (x >= hi);
     }
     static mask is_zero(values x) noexcept { return x == 0; }
+    /// With a sign.
+    static mask above(numbers a, numbers b) noexcept {
+        return static_cast<signs>(a) > static_cast<signs>(b);
+    }
     static mask all_or_none(bool all) noexcept { return all; }
     static bool any(mask m) noexcept { return m != 0; }
     static numbers keep(mask m, numbers a, numbers otherwise) noexcept {

@@ -72,7 +72,7 @@ struct score_bits {
     /// wide: the score cut to 24 bits, and one more if it is rounded up (half to
     /// even).
     GSTAR_TARGET numbers offset(numbers width) const noexcept {
-        const numbers cut = (significand ^ sign) & ~(~numbers{} << width);
+        const numbers cut = (significand ^ sign) & S::low_bits(width);
         if constexpr (S::exponent_bits == 8) return cut;
         const numbers up = (rest & 0x1fffffffu) + 0x0fffffffu + (rest >> 29 & 1u);
         return cut + (up >> 29);
@@ -130,44 +130,55 @@ public:
             inner_hi_ = S::all_of(inner.hi);
             least_ = sides::of(inner.least[0], inner.least[1]);
             span_ = sides::of(inner.span[0], inner.span[1]);
+            zero_is_usual_ =
+                S::all_or_none(to.zero && inner.lo <= 0 && inner.hi >= 0);
         }
     }
 
     struct rows {
         numbers place;
         numbers offset;
-        unsigned specials;  ///< a bit for each; they go to the spare word
     };
 
-    GSTAR_TARGET rows place(const typename S::values& x,
-                            numbers cell) const noexcept {
-        if constexpr (S::lanes == 1) {
-            if (S::others(fine(x, cell)) != 0) return {spare_, 0, 1};
-            if (S::any(S::is_zero(x))) return {(cell << bins_log2_) + zero_, 0, 0};
-        }
+    /// Where rows go if they are usual; `odd` says which of them may not be.
+    GSTAR_TARGET rows usual(const typename S::values& x, numbers cell,
+                            typename S::mask& odd) const noexcept {
         const score_bits<S> b(x);
         // All three parts of the grid are one formula: only the clamp differs.
         const numbers octave = S::clamp(b.exponent, lowest_, highest_);
         const numbers width = octave + ulps_ - b.exponent;
         const numbers number =
-            ((b.significand >> width) + (octave << per_)) ^ b.sign;
-        const numbers words = cell << bins_log2_;
-        const numbers place = words + (number + first_.at(b.sign));
-        const numbers offset = b.offset(width);
-        if constexpr (S::lanes == 1) {
-            return {place, offset, 0};
-        } else {
-            // All of a float32 is in `size`.
-            if (S::all_at_most(b.size - least_.at(b.sign), span_.at(b.sign)) &&
-                (S::exponent_bits == 8 ||
-                 S::others(S::within(x, inner_lo_, inner_hi_)) == 0))
-                return {place, offset, 0};
-            const auto zero = S::is_zero(x);
-            const auto counts = fine(x, cell);
-            const numbers found = S::keep(zero, words + zero_, place);
-            return {S::keep(counts, found, spare_),
-                    S::keep(zero, S::whole(0), offset), S::others(counts)};
+            (S::right(b.significand, width) + (octave << per_)) ^ b.sign;
+        if constexpr (S::lanes > 1) {
+            odd = S::above(b.size - least_.at(b.sign), span_.at(b.sign));
+            if constexpr (S::exponent_bits != 8)  // else all of it is in `size`
+                odd = (typename S::mask)(odd | ~S::within(x, inner_lo_, inner_hi_));
         }
+        return {(cell << bins_log2_) + (number + first_.at(b.sign)),
+                b.offset(width)};
+    }
+
+    /// Rows of which some are `odd`: where they do go. Returns a bit for each that is
+    /// special; they go to the spare word.
+    GSTAR_TARGET unsigned correct(const typename S::values& x, numbers cell,
+                                  typename S::mask odd, rows& to) const noexcept {
+        const auto zero = S::is_zero(x);
+        to.place = S::keep(zero, (cell << bins_log2_) + zero_, to.place);
+        to.offset = S::keep(zero, S::whole(0), to.offset);
+        if (!S::any((typename S::mask)(odd & ~(zero & zero_is_usual_)))) return 0;
+        const auto counts = fine(x, cell);
+        to.place = S::keep(counts, to.place, spare_);
+        return S::others(counts);
+    }
+
+    /// One row at a time.
+    GSTAR_TARGET unsigned place(const typename S::values& x, numbers cell,
+                                rows& to) const noexcept {
+        if (S::others(fine(x, cell)) != 0) return 1;
+        typename S::mask odd{};
+        to = S::any(S::is_zero(x)) ? rows{(cell << bins_log2_) + zero_, 0}
+                                   : usual(x, cell, odd);
+        return 0;
     }
 
 private:
@@ -210,7 +221,35 @@ private:
     typename S::values inner_hi_;
     sides least_;
     sides span_;
+    typename S::mask zero_is_usual_;
 };
+
+/// Place rows of which some are `odd`. Returns how many of them are special.
+template <class S, class Places, class Cells>
+GSTAR_TARGET std::size_t place_odd(const Places& places,
+                                   const typename S::values* xs,
+                                   const typename S::mask* odd, const Cells& cells,
+                                   std::size_t i, ring_slot& slot,
+                                   special* specials) noexcept {
+    std::size_t found = 0;
+    for (std::size_t j = 0; j < ring_rows; j += S::lanes) {
+        const auto x = xs[j / S::lanes];
+        typename Places::rows to{S::load(slot.place + j), S::load(slot.offset + j)};
+        unsigned left =
+            places.correct(x, S::load(cells.at(i + j)), odd[j / S::lanes], to);
+        S::store(slot.place + j, to.place);
+        S::store(slot.offset + j, to.offset);
+        if (left == 0) continue;
+        alignas(64) typename S::value read[S::lanes];
+        S::put(read, x);
+        for (; left != 0; left &= left - 1) {
+            const unsigned k = lowest_bit(left);
+            specials[found++] = {static_cast<double>(read[k]), cells.at(i + j)[k],
+                                 static_cast<std::uint32_t>(i + j + k)};
+        }
+    }
+    return found;
+}
 
 /// Count up to `n` rows, 64 at a time where rows go through the ring. Stops before
 /// rows whose cells cannot be had, or which `specials`, with room for `most`,
@@ -221,7 +260,6 @@ GSTAR_TARGET progress count_steps(const count_target& to,
                                   std::size_t n, special* specials,
                                   std::size_t most) noexcept {
     constexpr std::size_t step = S::lanes == 1 ? Cells::rows : byte_rows;
-    constexpr std::size_t part = S::lanes == 1 ? 1 : ring_rows;
     placer<S, Extremes> places(to);
     std::uint64_t* const words = to.words;
     ring waiting;
@@ -229,43 +267,43 @@ GSTAR_TARGET progress count_steps(const count_target& to,
     std::size_t found = 0;
     std::size_t i = 0;
     while (i + step <= n && found + step <= most && cells.take(i)) {
-        for (std::size_t t = 0; t < step / part; ++t, i += part) {
-            ring_slot& slot = waiting.slots[t % ring_slots];
-            if constexpr (S::lanes > 1) {
+        if constexpr (S::lanes == 1) {
+            for (const std::size_t end = i + step; i < end; ++i) {
+                const auto x = S::read_once(scores + i);
+                const std::uint32_t cell = S::load(cells.at(i));
+                typename placer<S, Extremes>::rows row{};
+                if (places.place(x, cell, row) != 0)
+                    specials[found++] = {x, cell, static_cast<std::uint32_t>(i)};
+                else
+                    words[row.place] += word_one + row.offset;
+            }
+        } else {
+            for (std::size_t t = 0; t < step / ring_rows; ++t, i += ring_rows) {
+                ring_slot& slot = waiting.slots[t % ring_slots];
                 prefetch(scores + i + ahead_rows);
                 if constexpr (sizeof(*scores) == 8)
                     prefetch(scores + i + ahead_rows + 8);
-            }
-            for (std::size_t j = 0; j < part; j += S::lanes) {
-                const auto cell = S::load(cells.at(i + j));
-                const auto x = S::read_once(scores + i + j);
-                const auto rows = places.place(x, cell);
-                if (rows.specials != 0) {
-                    alignas(64) typename S::value read[S::lanes];
-                    S::put(read, x);
-                    for (unsigned left = rows.specials; left != 0;
-                         left &= left - 1) {
-                        const unsigned k = lowest_bit(left);
-                        specials[found++] = {static_cast<double>(read[k]),
-                                             cells.at(i + j)[k],
-                                             static_cast<std::uint32_t>(i + j + k)};
-                    }
-                    if constexpr (S::lanes == 1) continue;
-                }
-                if constexpr (S::lanes == 1) {
-                    words[rows.place] += word_one + rows.offset;
-                } else {
+                typename S::values xs[ring_rows / S::lanes];
+                typename S::mask odd[ring_rows / S::lanes], any_odd{};
+                for (std::size_t j = 0; j < ring_rows; j += S::lanes) {
+                    const std::size_t r = j / S::lanes;
+                    xs[r] = S::read_once(scores + i + j);
+                    const auto rows =
+                        places.usual(xs[r], S::load(cells.at(i + j)), odd[r]);
+                    any_odd = (typename S::mask)(any_odd | odd[r]);
                     S::store(slot.place + j, rows.place);
                     S::store(slot.offset + j, rows.offset);
                 }
-            }
-            if constexpr (S::lanes > 1)
+                if (S::any(any_odd))
+                    found += place_odd<S>(places, xs, odd, cells, i, slot,
+                                          specials + found);
                 add_slot(
                     words,
                     waiting.slots[(t + ring_slots - ring_distance) % ring_slots]);
+            }
         }
     }
-    if constexpr (S::lanes > 1) waiting.finish(words, i / part);
+    if constexpr (S::lanes > 1) waiting.finish(words, i / ring_rows);
     return {i, found};
 }
 

@@ -2,9 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>  // memcpy
 
 #include "gstar/base/simd/dispatch.hpp"
 #include "gstar/base/simd/intrinsics.hpp"
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 
 namespace gstar {
 
@@ -29,6 +34,49 @@ inline bool cells_of_bytes(const std::uint8_t* labels, const std::uint8_t* group
 }
 
 }  // namespace generic
+
+#if GSTAR_HAS_FOUR
+namespace four {
+
+inline bool cells_of_bytes(const std::uint8_t* labels, const std::uint8_t* groups,
+                           const std::uint8_t* slots,
+                           std::uint8_t* cells) noexcept {
+    typedef std::uint8_t bytes __attribute__((vector_size(16)));
+    typedef std::uint64_t halves __attribute__((vector_size(16)));
+    bytes label[4], group[4], cell[4], bad = {};
+    for (int i = 0; i < 4; ++i) {
+        std::memcpy(&label[i], labels + 16 * i, 16);
+        std::memcpy(&group[i], groups + 16 * i, 16);
+        GSTAR_KEEP_READ(label[i]);
+        GSTAR_KEEP_READ(group[i]);
+        bad |= label[i] & 0xFE;
+    }
+#if defined(__aarch64__)
+    const uint8x16_t table = vld1q_u8(slots);
+    for (int i = 0; i < 4; ++i) {
+        cell[i] = (bytes)vqtbl1q_u8(table, (uint8x16_t)group[i]);
+        bad |= group[i] & 0xF0;
+    }
+#else
+    // Not every CPU looks up bytes in a table: groups are compared with each in it.
+    for (bytes& c : cell) c = ~bytes{};
+    for (unsigned g = 0; g < 16; ++g) {
+        if (slots[g] == 255) continue;
+        const auto less = static_cast<std::uint8_t>(~slots[g]);
+        for (int i = 0; i < 4; ++i)
+            cell[i] -= (bytes)(group[i] == static_cast<std::uint8_t>(g)) & less;
+    }
+#endif
+    for (int i = 0; i < 4; ++i) {
+        bad |= cell[i] & 1;
+        cell[i] |= label[i];
+        std::memcpy(cells + 16 * i, &cell[i], 16);
+    }
+    return (((halves)bad)[0] | ((halves)bad)[1]) == 0;
+}
+
+}  // namespace four
+#endif
 
 #if GSTAR_HAS_AVX2
 namespace avx2 {

@@ -12,6 +12,7 @@
 #include "gstar/base/simd/avx2.hpp"
 #include "gstar/base/simd/avx512.hpp"
 #include "gstar/base/simd/dispatch.hpp"
+#include "gstar/base/simd/four.hpp"
 #include "gstar/base/simd/generic.hpp"
 #include "gstar/count/kernels/byte_cells.hpp"
 #include "gstar/count/kernels/ring.hpp"
@@ -72,13 +73,14 @@ Value size_as(double size) noexcept {
 /// Scores that every cell may count: most rows need no look at their own cell.
 ///
 /// `least` and `span` bound the first 32 bits of sizes, above and below zero; of
-/// those below one is taken off, as kernels do.
+/// those below one is taken off, as kernels do. A size is beyond them where
+/// size - least > span, with a sign: not every CPU compares without.
 template <class Value>
 struct inner_range {
     Value lo = -std::numeric_limits<Value>::infinity();
     Value hi = std::numeric_limits<Value>::infinity();
-    std::int32_t least[2] = {never, never};
-    std::int32_t span[2] = {0, 0};
+    std::int32_t least[2] = {0, 0};
+    std::int32_t span[2] = {none, none};
 
     explicit inner_range(const count_target& to) noexcept {
         for (std::uint32_t c = 0; c < to.cells; ++c) {
@@ -90,7 +92,7 @@ struct inner_range {
     }
 
 private:
-    static constexpr std::int32_t never = std::numeric_limits<std::int32_t>::min();
+    static constexpr std::int32_t none = std::numeric_limits<std::int32_t>::min();
     using whole =
         std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
     static constexpr int rest = 8 * static_cast<int>(sizeof(Value)) - 32;
@@ -102,10 +104,12 @@ private:
         std::memcpy(&a, &from, sizeof a);
         std::memcpy(&b, &to, sizeof b);
         // Of float64 we see a part: it must be above that of the least.
-        least[side] = static_cast<std::int32_t>(
-            (a - less + ((whole{1} << rest) - 1)) >> rest);
-        span[side] = static_cast<std::int32_t>((b - less) >> rest) - least[side];
-        if (span[side] < 0) least[side] = never, span[side] = 0;
+        const whole first = (a - less + ((whole{1} << rest) - 1)) >> rest;
+        const whole last = (b - less) >> rest;
+        if (last < first) return;
+        constexpr auto flip = static_cast<std::uint32_t>(none);
+        least[side] = static_cast<std::int32_t>(std::uint32_t(first) + flip);
+        span[side] = static_cast<std::int32_t>(std::uint32_t(last - first) + flip);
     }
 };
 
@@ -130,6 +134,14 @@ using rows_of = lane<Float, double>;
 }  // namespace generic
 #undef GSTAR_TARGET
 
+#if GSTAR_HAS_FOUR
+#define GSTAR_TARGET
+namespace four {
+#include "gstar/count/kernels/body.hpp"
+}
+#undef GSTAR_TARGET
+#endif
+
 #if GSTAR_HAS_AVX2
 #define GSTAR_TARGET GSTAR_AVX2
 namespace avx2 {
@@ -153,9 +165,13 @@ std::size_t count_rows(const count_target& to, const Float* scores,
                        const std::uint32_t* cells, std::size_t n,
                        special* specials) noexcept {
     progress begun{0, 0};
-#if GSTAR_HAS_AVX2
+#if GSTAR_HAS_FOUR
     const kernel k = active_kernel();
     known_cells from{cells};
+    if (n >= byte_rows && k == kernel::four)
+        begun = four::count<Float>(to, scores, from, n, specials, n);
+#endif
+#if GSTAR_HAS_AVX2
     if (n >= byte_rows && k == kernel::avx512)
         begun = avx512::count<Float>(to, scores, from, n, specials, n);
     else if (n >= byte_rows && k == kernel::avx2)
@@ -178,8 +194,14 @@ progress count_bytes(const count_target& to, const Float* scores,
                      const byte_columns& columns, std::size_t n, special* specials,
                      std::size_t most) noexcept {
     n -= n % byte_rows;
-#if GSTAR_HAS_AVX2
+#if GSTAR_HAS_FOUR
     const kernel k = active_kernel();
+    if (k == kernel::four) {
+        four::byte_cells from(columns);
+        return four::count<Float>(to, scores, from, n, specials, most);
+    }
+#endif
+#if GSTAR_HAS_AVX2
     if (k == kernel::avx512) {
         avx512::byte_cells from(columns);
         return avx512::count<Float>(to, scores, from, n, specials, most);
