@@ -1,5 +1,6 @@
 """Count scores once, then find one threshold for each group: least error within limits on the gaps."""
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,19 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._verbs.frontier import frontier as frontier
     from gstar_fast._verbs.rows_needed import rows_needed as rows_needed
     from gstar_fast._verbs.solve import solve as solve
+
+if not getattr(sys, "_is_gil_enabled", lambda: True)():  # a free-threaded Python
+    raise ImportError("gstar_fast needs the global interpreter lock; start Python with -X gil=1 or PYTHON_GIL=1")
+try:
+    _of = import_module("_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters")
+except ImportError:
+    pass
+else:
+    if _of.get_current() != _of.get_main():  # where the import of the compiled core would never end
+        raise ImportError(
+            "gstar_fast runs in the main interpreter only, and this is a subinterpreter; use processes or threads, "
+            "under mod_wsgi: WSGIApplicationGroup %{GLOBAL}"
+        )
 
 # Every room is opened when it is first asked for, NumPy with it: `gstar-fast --help` should not wait for either.
 _MODULES = ("config", "datasets", "errors", "plot", "results")

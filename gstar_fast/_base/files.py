@@ -2,7 +2,8 @@
 
 On Linux the new file has no name until it is complete (O_TMPFILE), so a killed process or a full disk leaves nothing
 behind. A new name can be given to it in one step; to replace an existing file it takes two (link under a fixed hidden
-name, rename), and should a kill hit exactly between them, the next save to the same path reuses that name.
+name, rename), and should a kill hit exactly between them, the next save to the same path reuses that name. Elsewhere a
+temporary name is replaced. Windows opens no folders and keeps no modes, so both are left out there.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from gstar_fast._base.refusals.place import bad_value
+
+BINARY = getattr(os, "O_BINARY", 0)  # without it Windows changes the ends of lines
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
@@ -34,26 +37,28 @@ def open_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.realpath(path))  # through a link, the file it points to is replaced
     mode = target.stat().st_mode if target.exists() else None
     if mode is not None and not stat.S_ISREG(mode):
-        with _writer(os.open(target, os.O_WRONLY), path) as file:
+        with _writer(os.open(target, os.O_WRONLY | BINARY), path) as file:
             yield file
         return
-    folder = os.open(target.parent, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None
     try:
-        unnamed = _open_unnamed(target.parent)
+        unnamed = None if folder is None else _open_unnamed(target.parent)
         with contextlib.ExitStack() as stack:
             descriptor = stack.enter_context(_named(target)) if unnamed is None else unnamed
             file = stack.enter_context(_writer(descriptor, path))
-            if mode is not None:
+            if mode is not None and hasattr(os, "fchmod"):
                 os.fchmod(descriptor, stat.S_IMODE(mode))
             yield file
             file.flush()
             with _naming(path):
                 os.fsync(descriptor)
-            if unnamed is not None:
+            if folder is not None and unnamed is not None:
                 _give_name(unnamed, target.name, folder)
-        os.fsync(folder)
+        if folder is not None:
+            os.fsync(folder)
     finally:
-        os.close(folder)
+        if folder is not None:
+            os.close(folder)
 
 
 def read_limited(
@@ -148,7 +153,7 @@ def _named(target: Path) -> Iterator[int]:
     """Where files must have a name: a temporary one, removed on every error. The block closes the descriptor."""
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.saving")
     # A name that cannot be foreseen, and a new file or none: a link that was put there is not written to.
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666)
     try:
         yield descriptor
         temporary.replace(target)
