@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from ctypes import POINTER, Structure, c_char_p, c_int, c_int64, c_void_p
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ import numpy as np
 from gstar_fast._base.arrays import Bools, DType, Values
 from gstar_fast._base.refusals.refusal import Words, refusal
 from gstar_fast._input.texts import Texts
+
+FIRST_WITH_STREAMS = {"pandas": "2.2", "polars": "1.3"}  # whose frames have __arrow_c_stream__
 
 
 class _Schema(Structure):
@@ -215,14 +218,20 @@ def _way_out(data: object) -> str:
         "to_reader": "pass data.to_reader()",
         "iter_batches": "call update_table for each of data.iter_batches()",  # a Parquet file of pyarrow
     }
-    return next((f"; {way}" for method, way in ways.items() if hasattr(data, method)), "")
+    if way := next((way for method, way in ways.items() if hasattr(data, method)), None):
+        return f"; {way}"
+    package = type(data).__module__.partition(".")[0]
+    if type(data).__name__ == "DataFrame" and package in FIRST_WITH_STREAMS:
+        here = sys.modules[package].__version__
+        return f"; that needs {package} {FIRST_WITH_STREAMS[package]} or newer, and this is {here}"
+    return ""
 
 
 def _chunks(data: object) -> Iterator[tuple[_Schema, _Array, object]]:
     """Schema, array and owner of each chunk of a stream; the stream is released at the end, also of an error."""
     if not hasattr(data, "__arrow_c_stream__"):
         raise refusal("no_arrow", "data", value=data, limit=_way_out(data))
-    capsule = data.__arrow_c_stream__()
+    capsule = data.__arrow_c_stream__(None)  # the schema that is asked for: polars 1.3 has no default
     stream = _Stream.from_address(_capsule_pointer(capsule, b"arrow_array_stream"))
     schema = _Schema()
     _check(stream, stream.get_schema(ctypes.byref(stream), ctypes.byref(schema)))

@@ -307,6 +307,27 @@ def test_tables_say_what_they_miss(backend):
     assert gf.Sketch().update_table(sliced, score="x", label=None, group="g").n_rows == 2
 
 
+def test_an_old_frame_without_streams_names_the_version_that_has_them(monkeypatch):
+    for package, old, first in (("pandas", "2.1.4", "2.2"), ("polars", "1.2.1", "1.3")):
+        module = pytest.importorskip(package)
+        monkeypatch.setattr(module, "__version__", old)
+        frame = type("DataFrame", (), {"__module__": f"{package}.frame"})()
+        words = f"got DataFrame; that needs {package} {first} or newer, and this is {old}$"
+        with pytest.raises(TypeError, match=words.replace(".", r"\.")):
+            gf.Sketch().update_table(frame, score="x", label=None, group="g")
+
+
+def test_a_stream_may_want_to_be_told_that_no_schema_is_asked_for():
+    pa = pytest.importorskip("pyarrow")
+
+    class Told:  # as frames of polars 1.3
+        def __arrow_c_stream__(self, requested_schema):
+            assert requested_schema is None
+            return pa.table({"x": SCORES, "g": GROUPS}).__arrow_c_stream__()
+
+    assert gf.Sketch().update_table(Told(), score="x", label=None, group="g").n_rows == len(SCORES)
+
+
 def test_data_without_rows_in_memory_is_refused_with_a_hint(tmp_path):
     pa, pd, pl = (pytest.importorskip(name) for name in ("pyarrow", "pandas", "polars"))
     dataset, parquet = pytest.importorskip("pyarrow.dataset"), pytest.importorskip("pyarrow.parquet")
