@@ -46,17 +46,21 @@ def checked(name: object) -> str:
     if name not in BACKENDS:
         raise bad_option("backend", f"backend must be one of {', '.join(BACKENDS)}; got {name!r}")
     if name == "native" and not has_native():
-        missing = (
-            "gstar_fast was installed without its compiled extension; install a C++ compiler and reinstall "
-            'gstar-fast, or use_backend("numba")'
-        )
-        raise ImportError(f"the native backend is not available: {hidden_native() or missing}")
+        raise ImportError(f"the native backend is not available: {why_no_native()}")
     return str(name)
 
 
 def has_native() -> bool:
     """Whether the compiled extension was built."""
     return importlib.util.find_spec("gstar_fast._core") is not None
+
+
+def why_no_native() -> str:
+    """Why there is no compiled extension, and how to get it."""
+    return hidden_native() or (  # without its cache, where pip keeps the wheel that it has built
+        "gstar_fast was installed without its compiled extension. Install a C++17 compiler, then gstar-fast again: "
+        "pip install --force-reinstall --no-deps --no-cache-dir"
+    )
 
 
 def hidden_native() -> str | None:
@@ -83,10 +87,9 @@ def hidden_native() -> str | None:
 
 
 @functools.cache  # once
-def _say_what_is_hidden() -> None:
-    if hidden := hidden_native():
-        text = f"the numba backend answers, more slowly than the native one: {hidden}"
-        warn(f"{text} (GSTAR_FAST_BACKEND=numba: as it is, without a warning)", RuntimeWarning)
+def _say_why_no_native() -> None:
+    text = f"the numba backend answers, more slowly than the native one: {why_no_native()}"
+    warn(f"{text} (GSTAR_FAST_BACKEND=numba: as it is, without a warning)", RuntimeWarning)
 
 
 def current() -> str:
@@ -102,7 +105,7 @@ def current() -> str:
         elif has_native():
             _chosen = "native"
         else:
-            _say_what_is_hidden()
+            _say_why_no_native()
             _chosen = "numba"
     return _chosen
 

@@ -173,7 +173,40 @@ gf.use_backend("native")
     outcome = run(hide, GSTAR_FAST_BACKEND="", PYTHONSAFEPATH="1")  # the package itself, hiding no other
     assert outcome.stdout == "numba\n"
     assert "ImportError: the native backend is not available" in outcome.stderr
-    assert "compiler" in outcome.stderr
+    assert outcome.stderr.count("RuntimeWarning: the numba backend answers, more slowly than the native one") == 1
+    assert outcome.stderr.count("pip install --force-reinstall --no-deps --no-cache-dir") == 2  # the error says it too
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("writable", [True, False])
+def test_numba_compiles_once_for_all_processes_where_a_folder_can_be_written(tmp_path, writable):
+    """Where none can, as in a container with a read-only file system, every process compiles and none fails."""
+    package, caches = tmp_path / "gstar_fast", tmp_path / "caches"
+    shutil.copytree(Path(gf.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(gf.config.get_include(), tmp_path / "csrc")
+    for folder in (package / "_backends" / "numba" / "__pycache__", caches) if not writable else ():
+        folder.write_bytes(b"")  # no folder can be made here, not even by root
+    code = f"""{PLAIN}
+gf.Decider({{0: 0.5}})([0.1, 0.9], [0, 0])
+from gstar_fast._backends.numba.decide import _compare
+stats = _compare.stats
+print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
+"""
+    told = []
+    for _ in range(2):
+        ended = run(
+            code,
+            GSTAR_FAST_BACKEND="numba",
+            PYTHONPATH=str(tmp_path),
+            PYTHONSAFEPATH="1",
+            PYTHONDONTWRITEBYTECODE="1",
+            XDG_CACHE_HOME=str(caches),
+            LOCALAPPDATA=str(caches),
+            HOME=str(caches),
+        )
+        assert ended.returncode == 0, ended.stderr
+        told.append(ended.stdout.split())
+    assert told == [["0", "1"], ["1", "0"] if writable else ["0", "1"]]
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from gstar_fast._backends.interface import Key
+from gstar_fast._backends.numba.jit import jit
 from gstar_fast._backends.numpy import decide as reference
 from gstar_fast._base.arrays import Bools, Floats, Hashes, Ints, Values
 from gstar_fast._base.names import Name
@@ -21,7 +21,7 @@ __all__ = ["Core", "hash_keys"]
 LARGEST_TABLE = 65_536
 
 
-@numba.njit(cache=True, nogil=True)
+@jit()
 def _compare(scores: Values, codes: Values, table: Floats, beyond: float, out: Bools) -> bool:
     """`out = scores >= table[codes]`; False if something was NaN."""
     usual = True
@@ -35,7 +35,7 @@ def _compare(scores: Values, codes: Values, table: Floats, beyond: float, out: B
     return usual
 
 
-@numba.njit(cache=True, nogil=True)
+@jit()
 def _cut(numbers: Values, cuts: Floats, out: Ints) -> None:
     """How many cut points each number reaches; -1 for NaN."""
     for i in range(len(numbers)):
@@ -48,7 +48,7 @@ def _cut(numbers: Values, cuts: Floats, out: Ints) -> None:
         out[i] = low + (n == 1 and cuts[low] <= number) if number == number else -1
 
 
-@numba.njit(cache=True, nogil=True)
+@jit()
 def _mixed(number: np.uint64) -> np.uint64:
     """SplitMix64's step, as the reference's `hash_key` takes it."""
     number += np.uint64(0x9E3779B97F4A7C15)
@@ -57,7 +57,7 @@ def _mixed(number: np.uint64) -> np.uint64:
     return number ^ (number >> np.uint64(31))
 
 
-@numba.njit(cache=True, nogil=True)
+@jit()
 def _hash_bytes(data: NDArray[np.uint8], ends: Ints, out: Hashes) -> None:
     start = 0
     for i in range(len(ends)):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from gstar_fast._backends.numba.jit import jit
 from gstar_fast._backends.numpy.density import REACH, Kde, empirical, family, fit_gamma, fit_student_t
 from gstar_fast._base.arrays import Floats as Array
 
 __all__ = ["empirical", "family", "fit_gamma", "fit_student_t", "kde"]
 
 
-@njit(cache=True)  # type: ignore[misc,unused-ignore]
+@jit()
 def _kernel_sums(
     points: Array, weights: Array, before: Array, bandwidth: float, x: Array, cdf: Array, pdf: Array
 ) -> None:

@@ -17,7 +17,8 @@ So the scores of one column lie in one octave, and their roundings are whole num
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from gstar_fast._backends.numba.jit import jit
 
 BLOCK = 1024  # rows whose columns are found before they are counted: the buffers stay in the first cache
 DEEP = 64  # octaves next to zero that have columns
@@ -34,11 +35,10 @@ FRACTION = np.int64(0x000FFFFFFFFFFFFF)
 ONE = np.int64(0x0010000000000000)
 HALF = np.int64(0x0FFFFFFF)  # rounding to 24 bits leaves out 29
 
+compiled = jit(error_model="numpy")
 
-jit = njit(nogil=True, cache=True, error_model="numpy")
 
-
-@jit
+@compiled
 def assign(y, g, places, most_label, cell):
     """Find the cell of every row, and return whether a label or a group is unknown."""
     last, largest, signs = np.uint64(len(places) - 1), np.uint64(0), np.int32(0)  # the last place is of unknown codes
@@ -51,7 +51,7 @@ def assign(y, g, places, most_label, cell):
     return signs < 0 or largest > np.uint64(most_label)
 
 
-@jit
+@compiled
 def measure(bits, found):
     """Write the extent of finite scores to `found`; return whether a score is NaN, and whether one is too large."""
     below_far, below_near, above_far, above_near = np.int64(0), INFINITE, np.int64(0), INFINITE
@@ -73,7 +73,7 @@ def measure(bits, found):
     return nan, large
 
 
-@jit
+@compiled
 def place(x, bits, cell, grid, lo, hi, at, value):
     """Find the column of every row and its rounded score; -1 for NaN, subnormal scores and those too near to zero.
 
@@ -107,7 +107,7 @@ def place(x, bits, cell, grid, lo, hi, at, value):
         at[i] = np.int64(cell[i]) * columns + column if column >= 0 else np.int64(-1)
 
 
-@jit
+@compiled
 def add(x, cell, at, value, lo, hi, first, table, ends, rest, left):
     """Count the rows that have a column, and list the others in `rest`."""
     for i in range(len(x)):
@@ -127,7 +127,7 @@ def add(x, cell, at, value, lo, hi, first, table, ends, rest, left):
     return left
 
 
-@jit
+@compiled
 def consume(
     x, y, g, places, most_label, skip_nan, checked, fixed, seen, found, grid, span, table, ends, rest
 ):  # fmt: skip
