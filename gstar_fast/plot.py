@@ -17,11 +17,11 @@ from gstar_fast._audit.audit import Audit
 from gstar_fast._base.names import Name
 from gstar_fast._base.refusals.place import bad_option, bad_type, bad_value
 from gstar_fast._base.text import printable_name, threshold_number
+from gstar_fast._question.roles import on_its_columns, roles_of
 from gstar_fast._report import data
 from gstar_fast._sketch.sketch import Sketch, check_order
 from gstar_fast._solver.answer.points import Frontier
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.segments.roles import on_its_columns, roles_of, segment_sketch
 from gstar_fast._words import KINDS
 
 if TYPE_CHECKING:
@@ -145,10 +145,10 @@ def roc(
     assert not isinstance(thresholds, Sketch)
     groups = _groups_of(sketch, "gf.plot.roc(result, sketch)")
     if isinstance(thresholds, Result):
-        sketch = on_its_columns(thresholds, sketch)
+        sketch = on_its_columns(thresholds.question, thresholds.rates, sketch)
         groups = sketch.groups
     if isinstance(thresholds, Result) and thresholds.question.by_segment:
-        sketch = segment_sketch(sketch, roles_of(thresholds, sketch))
+        sketch = sketch._under(roles_of(thresholds.question, sketch).segment)
         groups = sketch.groups
     names = data.display_names(groups)
     curves = data.roc_curves(sketch)

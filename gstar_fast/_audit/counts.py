@@ -19,12 +19,11 @@ from gstar_fast._base.text import first_few
 from gstar_fast._base.thresholds import Mixture, Thresholds, make
 from gstar_fast._decide.decider import Decider
 from gstar_fast._input.columns import as_labels, column_of
-from gstar_fast._question.roles import Roles
+from gstar_fast._question.roles import Roles, on_its_columns, roles_of
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.parts import Note
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.segments.roles import on_its_columns, roles_of
 from gstar_fast.errors import InputError
 
 ThresholdsLike: TypeAlias = Mapping[Any, float] | float | Result | Decider  # Any, for a dict[str, float] to be one
@@ -68,8 +67,8 @@ class Taken:
         if not sketch.groups:
             raise refusal("no_rows", verb)
         if isinstance(given, Result):
-            sketch = on_its_columns(given, sketch)
-        roles = roles_of(given, sketch) if isinstance(given, Result) and given.question.by_segment else None
+            sketch = on_its_columns(given.question, given.rates, sketch)
+        roles = roles_of(given.question, sketch) if isinstance(given, Result) and given.question.by_segment else None
         own, thresholds = Cells.of(sketch), thresholds_of(given)
         cells, what = (own, "group") if roles is None else (own.by(roles), "segment")
         mixtures, unused = mixtures_of(thresholds, cells.segments, what)

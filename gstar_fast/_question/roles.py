@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -12,6 +12,7 @@ from gstar_fast._base.names import Name, as_tuple, joined_columns
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._question.cut import Column, Segments
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast.errors import OptionValueError
 
 if TYPE_CHECKING:
     from gstar_fast._question.question import Question
@@ -87,6 +88,28 @@ def roles_in(sketch: Sketch, question: Question) -> Roles:
     """The roles of the columns of a question in a sketch."""
     decide_by = question.fair_between if question.unified and question.decide_by is None else question.decide_by
     return asked_roles(sketch, question.fair_between, decide_by)
+
+
+def roles_of(question: Question, sketch: Sketch) -> Roles:
+    """The roles of the columns of a question that was answered; raises for a sketch of other columns."""
+    try:
+        return asked_roles(sketch, question.fair_between, question.columns)
+    except OptionValueError as error:  # a user who audits has named no columns
+        asked = question.fair_between, question.columns
+        raise refusal("roles_elsewhere", "sketch", value=asked, limit=error.limit) from None
+
+
+def on_its_columns(question: Question, groups: Container[Name], sketch: Sketch) -> Sketch:
+    """The sketch that an answer about these groups is judged on: under their names, where it has more columns.
+
+    Such answers come from `decide_by=fair_between` and from `unified=True` with `fair_between`.
+    """
+    names = sketch.groups
+    if question.fair_between is None or question.by_segment:
+        return sketch
+    if any(name in groups for name in names) or not all(isinstance(name, tuple) for name in names):
+        return sketch
+    return sketch._under(roles_of(question, sketch).protected)
 
 
 def asked_roles(

@@ -25,7 +25,7 @@ from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_typ
 from gstar_fast._base.text import short_number
 from gstar_fast._criteria import CRITERION, EXAMPLE, Form, as_difference
 from gstar_fast._question.question import check_criterion
-from gstar_fast._question.roles import asked_roles
+from gstar_fast._question.roles import asked_roles, on_its_columns
 from gstar_fast._report.contents import Contents, Deciding
 from gstar_fast._report.data import display_names, featured, frontier_points
 from gstar_fast._report.page import page
@@ -35,7 +35,6 @@ from gstar_fast._sketch.sketch import Sketch, check_order
 from gstar_fast._solver.answer.parts import Note
 from gstar_fast._solver.answer.points import Frontier
 from gstar_fast._solver.answer.result import Result
-from gstar_fast._solver.segments.roles import on_its_columns, protected_sketch, segment_sketch
 from gstar_fast._verbs.frontier import frontier as make_frontier
 from gstar_fast.errors import LabelWarning, MissingClassWarning
 
@@ -135,7 +134,7 @@ def report(
     warn_of_labels(frozen._core)
     digest = frozen.digest()
     _check_digest("result", result.origin.digest, digest, "pass the sketch that was solved, or solve this one")
-    frozen = on_its_columns(result, frozen)
+    frozen = on_its_columns(result.question, result.rates, frozen)
     asked = result.question
     segments = asked_roles(frozen, asked.fair_between, asked.columns) if asked.by_segment else None
     found = set(frozen.groups) if segments is None else {segments.segment(name) for name in frozen.groups}
@@ -150,7 +149,7 @@ def report(
         warnings.simplefilter("ignore", LabelWarning)  # the audits would repeat it
         after = make_audit(result, frozen) if audit is None else audit
         if before is None:
-            rows = frozen if segments is None else protected_sketch(frozen, segments)
+            rows = frozen if segments is None else frozen._under(segments.protected)
             before = make_audit(
                 dict.fromkeys(result.rates, result.thresholds.default),
                 rows,
@@ -162,7 +161,7 @@ def report(
         _check_audit(before, result, "before")
         deciding = Deciding(frozen, after, before, featured(after))
         if segments is not None:
-            by_segment = segment_sketch(frozen, segments)
+            by_segment = frozen._under(segments.segment)
             unified = dict.fromkeys(result.thresholds, result.thresholds.default)
             then, once = (make_audit(at, by_segment, replicates=0) for at in (result._decider(), unified))
             deciding = Deciding(by_segment, then, once, featured(then), "segment")

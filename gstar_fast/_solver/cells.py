@@ -72,8 +72,10 @@ class Cells:
         for label in range(3):
             if label < 2 or int(rows.sum()) < core.total:  # memory that nobody writes to costs nothing
                 rows[label, :, 1:-1] = core.counts(label)
-        order = sorted(range(len(names)), key=lambda k: sort_key(names[k]))
-        columns = columns_in(core.sections).of_thresholds(names)
+        order = list(range(len(names)))
+        if core.given:  # else they are in canonical order
+            order.sort(key=lambda k: sort_key(names[k]))
+        columns = columns_in(core.sections).of_thresholds(names) if core.sections else (None, None)
         squared = np.stack([core.squares(label)[order] for label in range(3)]) if core.weighted else None
         cells = cls(
             tuple(names[k] for k in order),
@@ -267,7 +269,7 @@ def _check_memory(sketch: Sketch, names: Sequence[Name], roles: Roles | None, wi
 
 def _notes(core: SketchCore) -> tuple[tuple[Note, ...], tuple[Note, ...]]:
     """Assumptions about the groups, and all notes for results from a sketch."""
-    assumption = assumption_in(core.sections)
+    assumption = assumption_in(core.sections) if core.sections else None
     notes = () if assumption is None else (Note("assumption", assumption),)
     if not core.weighted:
         return notes, notes

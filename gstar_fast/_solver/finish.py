@@ -84,7 +84,8 @@ def finish(
     question, table = search.question, search.table
     after, before = Outcome.both(search.accepted(numbers), table.at_unified, table.totals, search.scale, search.has)
     if loss is None:
-        loss = float(loss_of(search.arrays, numbers))
+        weighed = any(w > 0 for w in search.arrays.penalty)
+        loss = float(loss_of(search.arrays, numbers)) if weighed else after.weighted_error * after.weighted_error
     if lower_bound is None:
         lower_bound = max(after.weighted_error - search.scale.slack, 0.0) ** 2 if search.scale.slack else loss
     if message is None:
@@ -285,15 +286,15 @@ def settled(
     """
     met = all(one.limit.met(one.before, TOLERANCE) is not False for one in best.gaps.held)
     used = set(best.thresholds.values())
-    if best.mixtures is not None:
-        used = {threshold for mixture in best.mixtures.values() for threshold, _ in mixture}
+    if best.thresholds.mixtures is not None:
+        used = {threshold for mixture in best.thresholds.mixtures.values() for threshold, _ in mixture}
     if not met or used == {best.thresholds.default}:
-        return best.but(evidence=Evidence(level))
+        return replace(best, evidence=Evidence(level))
     evidence = Evidence(level, best.cost, z_of(), needed_z(level, n_thresholds))
     assert evidence.z is not None
     assert evidence.needed is not None
     if evidence.z > evidence.needed:
-        return best.but(evidence=evidence)
+        return replace(best, evidence=evidence)
     unified = unified_of()
     return unified.but(
         verdict="unified",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -92,7 +93,7 @@ def warned(result: Result, sketch: Sketch | None = None) -> Result:
     """
     if sketch is not None:
         warn_if_coarse(sketch, _thresholds_of(result, sketch))
-    if result.verdict != "infeasible":
+    if result.proof.verdict != "infeasible":
         for note in result.notes:
             note.warn()
     return result
@@ -100,7 +101,7 @@ def warned(result: Result, sketch: Sketch | None = None) -> Result:
 
 def _thresholds_of(result: Result, sketch: Sketch) -> dict[Name, list[float]]:
     """For each counted group the thresholds that its rows may get; by segment these are all thresholds."""
-    mixed = result.mixtures
+    mixed = result.thresholds.mixtures
     own = {name: [t] if mixed is None else [t for t, _ in mixed[name]] for name, t in result.thresholds.items()}
     if result.rates.by_segment is None and own.keys() == set(sketch.groups):
         return own
@@ -208,7 +209,7 @@ def told_of_noise(result: Result, cells: Cells) -> Result:
     Nothing is said of limits that are not met, and of answers that are degenerate anyhow.
     """
     limits = result.question.limits
-    if not limits or result.verdict == "infeasible" or has(result.notes, "degenerate"):
+    if not limits or result.proof.verdict == "infeasible" or has(result.notes, "degenerate"):
         return result
     sums_of = _effective(cells)
     found = [one for limit in limits for one in _noises(result, limit, sums_of)]
@@ -221,7 +222,7 @@ def told_of_noise(result: Result, cells: Cells) -> Result:
     ways = [f"more rows of {group!r}", "a wider limit", *([PROMISE] if can_promise else [])]
     limit = next(one.asked for one in limits if one.criterion.name == name)
     values = {"limit": limit, "rate": rate, "gap": gap, "group": group, "rows": rows, "what": what, "ways": ways}
-    return result.but(notes=(*result.notes, Note.warned("noise", criterion=name, **values)))
+    return replace(result, notes=(*result.notes, Note.warned("noise", criterion=name, **values)))
 
 
 class Noise(NamedTuple):
@@ -310,7 +311,7 @@ VISIBLE = 1e-9  # smaller differences are rounding
 def with_gap_notes(result: Result) -> Result:
     """The result with a note on each limited or penalised gap that is wider than before; without any, on the widest."""
     notes = tuple(note for note in _notes(result) if note not in result.notes)
-    return result.but(notes=(*result.notes, *notes)) if notes else result
+    return replace(result, notes=(*result.notes, *notes)) if notes else result
 
 
 def _notes(r: Result) -> list[Note]:

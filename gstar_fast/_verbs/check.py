@@ -23,7 +23,7 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION
 from gstar_fast._question.options import check_together
 from gstar_fast._question.question import Question
-from gstar_fast._question.roles import asked_roles
+from gstar_fast._question.roles import asked_roles, on_its_columns
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.parts import Part
 from gstar_fast._solver.answer.proof import Certificate, Leaf
@@ -37,7 +37,6 @@ from gstar_fast._solver.segments.answer import Answer
 from gstar_fast._solver.segments.certificate import certificate_of, certificate_of_mix, numbered
 from gstar_fast._solver.segments.check import TOLERANCE, Checker, check
 from gstar_fast._solver.segments.problem import searches_of
-from gstar_fast._solver.segments.roles import on_its_columns
 from gstar_fast._words import KINDS
 
 MOST_COUNTS: Final = 2**24  # of groups as segments: groups times groups times bins
@@ -66,7 +65,7 @@ def check_result(result: Result, sketch: Sketch, *, plain: bool = False) -> None
         try:
             question = result.question
             check_together(question)
-            own = on_its_columns(result, sketch)
+            own = on_its_columns(question, result.rates, sketch)
             if own is not sketch:  # the groups of this sketch are the result's own, so the question names no columns
                 question = replace(question, fair_between=None, decide_by=None)
             _check(replace(result, question=replace(question, max_seconds=None)), own, plain)

@@ -15,7 +15,7 @@ from gstar_fast._question.question import Limits, Question, warn_of_ratios
 from gstar_fast._question.roles import ColumnsLike
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.resolution import look_at
-from gstar_fast._sketch.sketch import Sketch, check_sketch
+from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.finish import check_pooled, settled_by_group, solved, spread
@@ -144,14 +144,14 @@ def solve(
 
 def question_about(sketch: object, verb: str, given: Mapping[str, object]) -> Question:
     """Check the options of a verb, which may get densities in the place of a sketch."""
-    if isinstance(sketch, Mapping):
-        if given["density"] != "empirical":
-            raise refusal("not_here", "density", value=given["density"], limit=f"{verb} of densities")
-        question = Question.of(**{**given, "density": sketch})
-        check_verb(question, f"{verb} of densities")
-    else:
-        check_sketch(sketch)
-        question = Question.of(**given)
+    if isinstance(sketch, Sketch):
+        return Question.of(**given)
+    if not isinstance(sketch, Mapping):
+        raise refusal("needs_a_sketch", "sketch", value=sketch)
+    if given["density"] != "empirical":
+        raise refusal("not_here", "density", value=given["density"], limit=f"{verb} of densities")
+    question = Question.of(**{**given, "density": sketch})
+    check_verb(question, f"{verb} of densities")
     return question
 
 
@@ -161,7 +161,8 @@ def solve_question(sketch: Sketch | Densities, question: Question) -> Result:
     if isinstance(sketch, Mapping):
         return warned(_smooth(None, replace(question, density=checked_densities(sketch))))
     look_at(sketch)
-    warn_of_labels(sketch._core)
+    if sketch._core.sections:  # where labels have texts
+        warn_of_labels(sketch._core)
     return warned(_solved(sketch, question), sketch)
 
 
@@ -203,8 +204,8 @@ def _by_group(cells: Cells, question: Question) -> Result:
     best = result = solved(search, randomize)
     if question.evidence > 0 and not question.unified and not question.penalties:
         result = settled_by_group(search, best, question.evidence)
-    if result.verdict == "unified":
-        best = best.but(evidence=result.evidence)
+    if result.proof.verdict == "unified":
+        best = replace(best, evidence=result.evidence)
     else:
         best = result = with_gap_notes(result)
     if question.confidence is None:
