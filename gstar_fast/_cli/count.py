@@ -22,9 +22,8 @@ from gstar_fast._cli.errors import CliError, Interrupted, Table, worded
 from gstar_fast._cli.output import Progress
 from gstar_fast._cli.resume import Entry
 from gstar_fast._cli.tables.columns import Labels, groups_of, label_name, name_of_text, numbers_of
-from gstar_fast._cli.tables.inputs import Input
+from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds, Wanted
 from gstar_fast._cli.tables.open import blocks_of, checked_columns
-from gstar_fast._cli.tables.reader import Block, Column, Kinds, Wanted
 from gstar_fast._input.options import RAISE
 from gstar_fast._sketch.columns import NO_LABELS, check_positive, labels_in
 from gstar_fast._sketch.columns import Columns as ColumnNames

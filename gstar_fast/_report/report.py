@@ -5,6 +5,9 @@ Computes nothing new.
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import os
 import platform
 import sys
@@ -12,6 +15,8 @@ import warnings
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
+from importlib.resources import files
+from string import Template
 from types import NoneType
 
 import numpy as np
@@ -22,14 +27,14 @@ from gstar_fast._audit.audit import audit as make_audit
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_type, bad_value
-from gstar_fast._base.text import short_number
+from gstar_fast._base.text import row_count, short_number
 from gstar_fast._criteria import CRITERION, EXAMPLE, Form, as_difference
 from gstar_fast._question.question import check_criterion
 from gstar_fast._question.roles import asked_roles, on_its_columns
+from gstar_fast._report import tables, trade_off, verdict, views
 from gstar_fast._report.contents import Contents, Deciding
 from gstar_fast._report.data import display_names, featured, frontier_points
-from gstar_fast._report.page import page
-from gstar_fast._report.reproduce import python_command
+from gstar_fast._report.html import html, join, tag
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch, check_order
 from gstar_fast._solver.answer.parts import Note
@@ -176,7 +181,7 @@ def report(
     lines = "" if command is None else str(command)
     if command is None:
         given = curve if isinstance(frontier, Frontier) else frontier
-        lines = python_command(result, digest, audit, given, criterion, title)
+        lines = tables.python_command(result, digest, audit, given, criterion, title)
         if not is_unified:
             lines += "\n# (the audit to compare with was given by hand as before=..., and is not made here)"
     heading = "Threshold report" if title is None else str(title)
@@ -203,7 +208,7 @@ def report(
         command=lines,
         is_python=command is None,
     )
-    return Report(page(contents), heading)
+    return Report(_page(contents), heading)
 
 
 def _check_kinds(
@@ -316,3 +321,61 @@ def _time(made: datetime | None) -> str:
     elif made.tzinfo is None:
         raise bad_option("made", f"made must have a time zone, got {made!r}; use datetime.now(timezone.utc)")
     return made.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+# --------------------------------------------------------------------------------------------------------------- page
+
+SECTIONS = (
+    ("verdict", "Verdict", verdict.verdict_section),
+    ("asked", "What was asked", tables.asked_section),
+    ("thresholds", "Thresholds", tables.thresholds_section),
+    ("gaps", "Gaps", tables.gaps_section),
+    ("rates", "Rates", tables.rates_section),
+    ("scores", "Scores", views.score_section),
+    ("roc", "ROC curves", views.roc_section),
+    ("frontier", "Trade-off", trade_off.frontier_section),
+    ("notes", "Notes", tables.notes_section),
+    ("reproduce", "Reproduce", tables.reproduce_section),
+)
+
+
+def _page(contents: Contents) -> str:
+    """The whole file: it may run one script and one style, both its own."""
+    folder = files("gstar_fast._report") / "templates"
+    template, style, script = (
+        (folder / name).read_text(encoding="utf-8") for name in ("page.html", "style.css", "slider.js")
+    )
+    n = len(contents.audit.groups)
+    many = f"{n} group{'s' * (n != 1)}"
+    if contents.kind == "segment":
+        many += f" and {len(contents.result.thresholds)} segments"
+    facts = f"{row_count(contents.audit.n_rows)} rows in {many} · made {contents.made}"
+    footer = (
+        f"Made by gstar_fast on {contents.made} from the sketch {contents.digest[:12]}. One file, no network: what it "
+        "shows is what it holds."
+    )
+    return Template(template).substitute(
+        title=html(contents.title),
+        generator=html(f"gstar_fast {contents.versions['gstar_fast']}"),
+        style=style,
+        script=script,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        facts=html(facts),
+        contents=join(tag("li", tag("a", words, href=f"#{name}")) for name, words, _ in SECTIONS),
+        sections=join((make(contents) for _, _, make in SECTIONS), "\n"),
+        footer=html(footer),
+        result=_json(json.loads(contents.result.to_json())),
+        points=_json(trade_off.slider_points(contents)),
+    )
+
+
+def _hash(text: str) -> str:
+    """How a content security policy names the one script and the one style that may run."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def _json(value: object) -> str:
+    """JSON that cannot end the script element it stands in."""
+    escapes = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).translate(escapes)

@@ -1,13 +1,16 @@
-"""The sections of a report that are words and tables: question, thresholds, before and after, evidence."""
+"""The sections of a report that are words and tables: question, thresholds, before and after, how to make it again."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from gstar_fast._audit.metrics import METRIC_DEFINITIONS
 from gstar_fast._base.names import Name
 from gstar_fast._base.text import row_count, short_number
 from gstar_fast._criteria import CRITERION, Form, is_met
+from gstar_fast._question.question import Question
 from gstar_fast._report import figures
 from gstar_fast._report.contents import (
     Contents,
@@ -25,8 +28,14 @@ from gstar_fast._report.html import TALL, Html, details, framed, html, join, tab
 from gstar_fast._sketch.columns import in_words
 from gstar_fast._sketch.show import window_words
 from gstar_fast._solver.answer.parts import Held
-from gstar_fast._solver.answer.result import loss_words
+from gstar_fast._solver.answer.result import Result, loss_words
+from gstar_fast._words import GIVEN
 
+if TYPE_CHECKING:
+    from gstar_fast._audit.audit import Audit
+    from gstar_fast._solver.answer.points import Frontier
+
+MOST_THRESHOLDS = 12  # spelled out in the code that makes the page again
 METRICS = tuple(name for name in METRIC_DEFINITIONS if name != "rows")
 
 
@@ -242,3 +251,56 @@ def reproduce_section(contents: Contents) -> Html:
         tag("pre", tag("code", contents.command), tabindex=0, role="region", aria_label="Command"),
         tag("p", f"{kept}Result.from_json reads it.", class_="soft small"),
     )
+
+
+def python_command(
+    result: Result,
+    digest: str,
+    audit: Audit | None,
+    frontier: Frontier | bool | None,
+    criterion: str | None,
+    title: str | None,
+) -> str:
+    """Code that loads the sketch, checks it, solves again, checks the answer and writes the page.
+
+    `audit` and `frontier` are those the caller made; what the report computed by itself it computes again.
+    """
+    lines = ["import gstar_fast as gf", "", 'sketch = gf.Sketch.load("scores.gstar")']
+    lines.append(f'assert sketch.digest() == "{digest}"')
+    if result.question.density == GIVEN:
+        lines.append("# densities: those that were given by hand, by (label, group)")
+    lines.append(f"result = gf.solve({', '.join(['sketch', *result.question.as_python()])})")
+    if result.question.density == "empirical":
+        lines.append(f"assert {_check(result)}")
+    options = []
+    if audit is not None:
+        settings = f"confidence={audit.confidence!r}, replicates={audit.replicates}, seed={audit.seed}"
+        sizes = {there.rows for there in audit.new_rows.values()} - {audit.n_rows}  # one size, or none that was chosen
+        settings += "".join(f", new_rows={rows}" for rows in sizes)
+        lines.append(f"audit = gf.audit(result, sketch, {settings})")
+        options.append("audit=audit")
+    if isinstance(frontier, bool):
+        options.append(f"frontier={frontier}")
+    elif frontier is not None:
+        asked, kind = result.question, ", randomize=True" if frontier.randomized else ""
+        columns = Question(fair_between=asked.fair_between, decide_by=asked.decide_by or asked.fair_between)
+        kind += "".join(f", {one}" for one in columns.as_python())
+        if frontier.penalty is not None:
+            kind += ', by="penalties"'
+        lines.append("# the frontier was given by hand; its options, such as limits or prices, are not known")
+        lines.append(f'frontier = gf.frontier(sketch, "{frontier.criterion}"{kind})')
+        options.append("frontier=frontier")
+    if criterion is not None:
+        options.append(f"criterion={criterion!r}")
+    if title is not None:
+        options.append(f"title={title!r}")
+    lines.append(f'gf.report({", ".join(["result", "sketch", *options])}).save("report.html")')
+    return "\n".join(lines)
+
+
+def _check(r: Result) -> str:
+    """The thresholds, spelled out where they are few and numbers Python can write down."""
+    plain = all(math.isfinite(t) for t in r.thresholds.values())
+    if r.randomized or len(r.thresholds) > MOST_THRESHOLDS or not plain:
+        return f"result.error == {r.error!r}"
+    return f"result.thresholds == {r.thresholds!r}"

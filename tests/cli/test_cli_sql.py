@@ -16,7 +16,8 @@ from helpers.databases import Database, opened
 
 import gstar_fast as gf
 from gstar_fast.__main__ import main
-from gstar_fast._cli import databases
+from gstar_fast._cli.commands.sketch import connected
+from gstar_fast._cli.errors import CliError
 
 HOSTILE = ["people", "my table", 'a"b', "a'; DROP TABLE people; --", "SELECT", "zoë", "a.b", "a]b`c\\d", "%s {x}"]
 
@@ -132,7 +133,7 @@ def test_what_the_database_refuses_is_told_without_the_password(here, url, capsy
 
 def test_the_connection_only_reads(here, url):
     """Whatever reached the database as a statement could not change it."""
-    with pytest.raises(databases.CliError, match="returned an error"), databases.connected(url) as db:  # noqa: PT012
+    with pytest.raises(CliError, match="returned an error"), connected(url) as db:  # noqa: PT012
         assert db.execute("SELECT COUNT(*) FROM people") == [(500,)]
         db.execute("DROP TABLE people")
     assert main(sketch(url, "-q")) == 0

@@ -22,8 +22,8 @@ from gstar_fast.__main__ import main
 from gstar_fast._cli.tables import arrow as by_pyarrow
 from gstar_fast._cli.tables import csv_file as by_hand
 from gstar_fast._cli.tables import inputs
+from gstar_fast._cli.tables.inputs import Wanted
 from gstar_fast._cli.tables.open import blocks_of
-from gstar_fast._cli.tables.reader import Wanted
 
 NAMES = [
     "t.csv",

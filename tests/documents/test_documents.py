@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import gstar_fast as gf
 from gstar_fast.__main__ import main
 from gstar_fast._base import json as strict
-from gstar_fast._decide import document, members
+from gstar_fast._decide import document
 from gstar_fast._solver.answer import document as answer
 
 HERE = Path(__file__).parent
@@ -195,13 +195,13 @@ def test_a_bad_document_misses_its_schema(name):
 
 
 def test_schemas_and_readers_name_the_same_members():
-    for table, name in ((members.OF_THRESHOLDS, "thresholds"), (answer.OF_RESULT, "result")):
+    for table, name in ((document.OF_THRESHOLDS, "thresholds"), (answer.OF_RESULT, "result")):
         path = Path(gf.__file__).with_name("schemas") / f"{name}.json"
         schema = json.loads(path.read_text(encoding="utf-8"))
         assert set(schema["properties"]) == set(table)
         assert set(schema["required"]) == {key for key, member in table.items() if member.required}
         group = schema["properties"]["groups"]["items"]
-        of_group = {**members.OF_GROUP, **answer.OF_RATES} if name == "result" else members.OF_GROUP
+        of_group = {**document.OF_GROUP, **answer.OF_RATES} if name == "result" else document.OF_GROUP
         assert set(group["properties"]) == set(of_group)
         assert set(group["required"]) == {key for key, member in of_group.items() if member.required}
 
@@ -237,7 +237,7 @@ VALUES = st.sampled_from(
 KEYS = st.sampled_from(
     [
         *answer.OF_RESULT,
-        *members.OF_GROUP,
+        *document.OF_GROUP,
         *answer.OF_RATES,
         "of",
         "at_most",
@@ -310,9 +310,9 @@ def what_decides(text):
             return text
     except (KeyError, TypeError, ValueError):
         return text
-    kept = only(content, members.OF_THRESHOLDS)
+    kept = only(content, document.OF_THRESHOLDS)
     if isinstance(kept.get("groups"), list):
-        kept["groups"] = [only(group, members.OF_GROUP) for group in kept["groups"]]
+        kept["groups"] = [only(group, document.OF_GROUP) for group in kept["groups"]]
     return strict.dumps(strict.sealed({**kept, "format": document.FORMAT})).encode()
 
 

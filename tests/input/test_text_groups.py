@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gstar_fast as gf
 from gstar_fast import _backends
-from gstar_fast._input import columns, distinct, group_columns
+from gstar_fast._input import columns, group_columns
 from gstar_fast.errors import InputError
 
 # ------------------------------------------------------------------------------------------------------ texts of Arrow
@@ -92,11 +92,15 @@ def test_offsets_and_views_that_lead_out_of_the_data_are_refused(way):
         way.Texts().number_views(np.array([13, 0, 0, 0], np.int32).view(np.uint8), [], None)
 
 
-def test_strings_with_the_same_key_are_still_told_apart(monkeypatch):
-    monkeypatch.setattr(distinct, "_mix", lambda words: np.zeros(len(words), np.uint64))
-    texts = distinct.Texts()
-    names = ["left hand", "right hand", "left hand", "neither one"]
-    assert texts.number_records(np.array(names)).tolist() == [0, 1, 0, 2]
+@pytest.mark.parametrize("n", [3, 32, 33, 34, 100])
+@pytest.mark.parametrize("beginning", ["", "a long beginning of ", "\u0436"])
+def test_strings_of_one_width_are_told_apart_whether_few_or_many(way, beginning, n):
+    names = [f"{beginning}{i:x}" for i in range(n)]
+    rows = [*names, *reversed(names), names[-1]]
+    records, texts = np.array(rows), way.Texts()
+    assert texts.number_records(records).tolist() == [names.index(row) for row in rows]
+    assert texts.number_records(records[1::-1]).tolist() == [1, 0]
+    assert [text.decode("utf-32-le").rstrip("\0") for text in texts.since(0)] == names
 
 
 def test_many_texts_are_numbered_in_order(way):

@@ -30,10 +30,9 @@ from gstar_fast._cli.read import tables_of
 from gstar_fast._cli.resume import Decided, command
 from gstar_fast._cli.tables import places
 from gstar_fast._cli.tables.columns import groups_of, keys_of, known_names, missing_group, numbers_of
-from gstar_fast._cli.tables.inputs import Input, format_of_output, with_format
+from gstar_fast._cli.tables.inputs import Block, Column, Input, Kinds, Wanted, format_of_output, with_format
 from gstar_fast._cli.tables.open import blocks_of, checked_columns
 from gstar_fast._cli.tables.places import canonical
-from gstar_fast._cli.tables.reader import Block, Column, Kinds, Wanted
 from gstar_fast._cli.tables.write import CommonTypes, Tap, writer_for
 from gstar_fast._cli.thresholds import parts_of, split_names
 from gstar_fast._input.columns import group_columns, grouped

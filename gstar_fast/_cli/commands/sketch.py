@@ -1,4 +1,4 @@
-"""The command `sketch`."""
+"""The command `sketch`: counts tables, or with --sql a table of a database, which then returns only counts of bins."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import argparse
 import contextlib
 import shlex
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+from urllib.parse import quote
 
 import gstar_fast as gf
-from gstar_fast._base.text import counted, span
+from gstar_fast._base.text import counted, span, without_secrets
 from gstar_fast._cli import resume
 from gstar_fast._cli.commands.show import facts
 from gstar_fast._cli.count import Columns, Stop, Tally, count, entries_of
-from gstar_fast._cli.databases import connected
-from gstar_fast._cli.errors import USAGE, CliError, Interrupted, Table, exit_code, worded
+from gstar_fast._cli.errors import USAGE, CliError, Interrupted, Table, exit_code, extra_missing, worded
 from gstar_fast._cli.output import Console, Progress, check_output, write_bytes
 from gstar_fast._cli.read import columns_of, load_sketch, new_sketch, note_alike, refuse_options, tables_of
 from gstar_fast._cli.resume import Entry, Record, is_same
@@ -187,3 +189,61 @@ def _how_to_go_on(given: argparse.Namespace, entries: list[Entry], save: Callabl
         as_it_is = shlex.join(["gstar-fast", "merge", str(partial), "-o", given.output])
         return f"{kept}\na pipe cannot be resumed; to use the count as it is: {as_it_is}"
     return f"{kept}\nto continue: {resume.command(given)}"
+
+
+# ---------------------------------------------------------------------------------------------------------- databases
+
+Dialect: TypeAlias = Literal["duckdb", "postgres", "sqlite"]
+_DRIVERS: dict[Dialect, str] = {"duckdb": "duckdb", "postgres": "psycopg", "sqlite": "sqlite3"}
+_KNOWN = "duckdb:FILE, sqlite:FILE and postgresql://..."
+
+
+class Database(NamedTuple):
+    """An open database."""
+
+    dialect: Dialect
+    execute: Callable[[str], Any]  # a SELECT -> its rows
+
+
+@contextlib.contextmanager
+def connected(url: str) -> Iterator[Database]:
+    """The database of a URL; its errors become CliErrors without passwords.
+
+    Both queries of a count run in one transaction, so they see the same rows.
+    """
+    kind, _, rest = url.partition(":")
+    dialect: Dialect
+    if kind in ("postgresql", "postgres") and rest.startswith("//"):
+        dialect, place, shown = "postgres", url, "postgresql://"
+    elif kind in ("duckdb", "sqlite") and rest:
+        place = rest[3:] if rest.startswith("///") else rest  # as SQLAlchemy writes it
+        if not Path(place).is_file():
+            raise CliError(f"{place} does not exist, or is not a file; --sql {kind}:FILE names a database")
+        dialect, shown = "duckdb" if kind == "duckdb" else "sqlite", f"{kind}:{place}"
+    else:
+        raise CliError(f"--sql takes {_KNOWN}; got {without_secrets(url)!r}", USAGE)
+    try:
+        driver = import_module(_DRIVERS[dialect])
+    except ImportError:
+        raise extra_missing(f"--sql {shown}", _DRIVERS[dialect], "sql") from None
+    try:
+        with contextlib.closing(_opened(driver, dialect, place)) as connection:
+            yield Database(dialect, lambda query: connection.execute(query).fetchall())
+    except driver.Error as error:
+        said = without_secrets(" ".join(str(error).split()), url)[:300]
+        raise CliError(f"{without_secrets(url)}: the database returned an error.\nfound: {said}") from None
+
+
+def _opened(driver: Any, dialect: Dialect, place: str) -> Any:
+    """A connection that reads only, in a transaction."""
+    if dialect == "postgres":
+        connection = driver.connect(place)
+        connection.read_only = True
+        connection.isolation_level = driver.IsolationLevel.REPEATABLE_READ
+        return connection
+    if dialect == "duckdb":
+        connection = driver.connect(place, read_only=True)
+    else:
+        connection = driver.connect(f"file:{quote(place)}?mode=ro", uri=True, isolation_level=None)
+    connection.execute("BEGIN")
+    return connection

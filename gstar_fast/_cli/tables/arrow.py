@@ -16,9 +16,8 @@ import pyarrow.ipc
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.columns import MISSING, no_number, numbers_of
 from gstar_fast._cli.tables.csv_file import CsvFile, cut_short, not_utf8, read_plain
-from gstar_fast._cli.tables.inputs import Input
+from gstar_fast._cli.tables.inputs import Block, Input, Wanted
 from gstar_fast._cli.tables.places import is_url
-from gstar_fast._cli.tables.reader import Block, Wanted
 
 BLOCK_ROWS = 1 << 18
 CSV_BLOCK = 1 << 20  # bytes; a longer line cannot be read

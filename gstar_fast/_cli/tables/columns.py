@@ -24,7 +24,7 @@ from gstar_fast._base.sections import LabelTexts
 from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.csv_file import at_row
-from gstar_fast._cli.tables.reader import Column
+from gstar_fast._cli.tables.inputs import Column
 from gstar_fast._input.positive import label_text
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from gstar_fast._cli.errors import CliError, extra_missing
 from gstar_fast._cli.tables import inputs
-from gstar_fast._cli.tables.inputs import Input
-from gstar_fast._cli.tables.reader import Block, Wanted
+from gstar_fast._cli.tables.inputs import Block, Input, Wanted
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -1,14 +1,14 @@
-"""Which files a command reads, and the format of each."""
+"""Which files a command reads, the format of each, and the blocks of rows that every reader gives, in their order."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Literal, TextIO, TypeAlias, cast
+from typing import Any, BinaryIO, Literal, NamedTuple, TextIO, TypeAlias, cast
 
 from gstar_fast._base.text import near, some, without_secrets
 from gstar_fast._cli.errors import CliError
@@ -269,3 +269,37 @@ def with_format(name: str, format: str) -> str:  # noqa: A002
 def has_pyarrow() -> bool:
     """Whether pyarrow is installed."""
     return find_spec("pyarrow") is not None
+
+
+# ------------------------------------------------------------------------------------------------------------- blocks
+
+Column: TypeAlias = Any  # one entry a row: an array of NumPy or Arrow, or a list of text
+Columns: TypeAlias = Mapping[str, Column]
+Kinds: TypeAlias = Mapping[str, Literal["number", "text"]]  # how columns of CSV files are read
+
+
+class Block(NamedTuple):
+    """Consecutive rows of a table.
+
+    A reader is a generator of them. Its first block has no rows: it shows the columns, and their types, before any row
+    is read.
+    """
+
+    columns: Columns
+    rows: int
+    done: float | None  # share of the file that was read; None if its size is not known
+    text: bool = False  # whether the file is text, so that a group 7 may be a number
+    folders: tuple[str, ...] = ()  # columns that come from names of folders, which are text too
+
+    def is_text(self, name: str) -> bool:
+        """Whether the values of a column were written as text."""
+        return self.text or name in self.folders
+
+
+class Wanted(NamedTuple):
+    """Which columns of a table are read, and how."""
+
+    choose: Callable[[list[str]], list[str]]  # the names that a table has -> those to read; raises if one is missing
+    kinds: Kinds  # of the other columns of a CSV file, the type shows in their values
+    as_text: bool = False  # keep all values of a CSV file as they are written
+    whole: bool = False  # for a reader of all columns: text is not encoded as dictionaries

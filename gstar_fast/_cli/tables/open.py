@@ -14,9 +14,8 @@ from gstar_fast._cli.errors import CliError, extra_missing
 from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables.columns import name_of_text, numbers_of
 from gstar_fast._cli.tables.csv_file import read_plain
-from gstar_fast._cli.tables.inputs import Input
+from gstar_fast._cli.tables.inputs import Block, Column, Input, Wanted
 from gstar_fast._cli.tables.places import is_url, partition_folders
-from gstar_fast._cli.tables.reader import Block, Column, Wanted
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 READ_ERRORS = (OSError, ValueError, EOFError, zlib.error)  # of damaged files; pyarrow's own errors are among them

@@ -15,7 +15,7 @@ from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError, extra_missing
 from gstar_fast._cli.tables import inputs
 from gstar_fast._cli.tables.csv_file import through
-from gstar_fast._cli.tables.reader import Column, Columns
+from gstar_fast._cli.tables.inputs import Column, Columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,7 +14,7 @@ from gstar_fast._base.json import bad_document, decode_name, decode_number, enco
 from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct
 from gstar_fast._criteria import CRITERION
 from gstar_fast._decide import document
-from gstar_fast._decide.members import (
+from gstar_fast._decide.document import (
     ANYTHING,
     COUNT,
     LIST,
