@@ -204,6 +204,3 @@ class UnpromisedWarning(UserWarning):
 
     A promise was asked for with ``confidence=``.
     """
-
-
-CLASSES: dict[str, type[Any]] = {name: globals()[name] for name in __all__}

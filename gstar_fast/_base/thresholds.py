@@ -133,7 +133,7 @@ def make(
 # --------------------------------------------------------------------------------------------------------------- checks
 
 
-def _number(value: Any, what: str) -> float:
+def _number(value: object, what: str) -> float:
     if isinstance(value, (bool, np.bool_, str, bytes)) or not hasattr(value, "__float__"):
         raise bad_type("thresholds", f"{what} must be a number, got {value!r}")
     try:
@@ -147,7 +147,7 @@ def _number(value: Any, what: str) -> float:
     return number + 0.0  # -0.0 is 0.0
 
 
-def checked_unknown(unknown: Any, default: float | None) -> Unknown:
+def checked_unknown(unknown: object, default: float | None) -> Unknown:
     """A policy for groups without a threshold; raises where it is none."""
     if not isinstance(unknown, str):
         return _number(unknown, "unknown")
@@ -161,7 +161,7 @@ def checked_unknown(unknown: Any, default: float | None) -> Unknown:
     return "default"
 
 
-def _checked_nan(nan: Any) -> Nan:
+def _checked_nan(nan: object) -> Nan:
     if isinstance(nan, bool):
         return nan
     if nan != "raise":
@@ -214,7 +214,7 @@ def ascending(cuts: Iterable[float]) -> tuple[float, ...]:
     return clean
 
 
-def _checked_digest(digest: Any) -> str | None:
+def _checked_digest(digest: object) -> str | None:
     if digest is None:
         return None
     if not isinstance(digest, str) or len(digest) != 64 or set(digest) - set("0123456789abcdef"):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import FrameType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        self._before: dict[int, Any] = {}
+        self._before: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():

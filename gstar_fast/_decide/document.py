@@ -13,7 +13,7 @@ import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from gstar_fast._base import json
 from gstar_fast._base.files import read_limited
@@ -33,11 +33,14 @@ DOUBTFUL: Final = {"infeasible": InfeasibleWarning, "unpromised": UnpromisedWarn
 LONGEST: Final = 2**27  # bytes; 65,535 groups with two thresholds each take less than half of it
 
 
+Content: TypeAlias = Mapping[str, Any]  # of an object of JSON
+
+
 @dataclass(frozen=True)
 class Document:
     """A document that was read and found sound: every member is there and is what it should be."""
 
-    content: Mapping[str, Any]
+    content: Content
     thresholds: Thresholds
 
     @property
@@ -251,7 +254,7 @@ def read(text: str, *, only_result: bool = False) -> Document:
         raise bad_document(f"not {what}: {error}") from None
 
 
-def _checked(content: dict[str, Any], is_result: bool) -> Document:
+def _checked(content: Content, is_result: bool) -> Document:
     """Of a result, only the members that decide are looked at here, and the checksum of all."""
     wanted = json.checksum(content)  # of all that is there, so it also finds text that is no text
     check_version(content)
@@ -261,13 +264,13 @@ def _checked(content: dict[str, Any], is_result: bool) -> Document:
     return document
 
 
-def check_version(content: Mapping[str, Any]) -> None:
+def check_version(content: Content) -> None:
     version = content.get("version")
     if type(version) is not int or version != VERSION:
         raise bad_document(f"it is of version {version!r}, and this release reads {VERSION}; install a newer one")
 
 
-def thresholds_in(content: Mapping[str, Any], is_result: bool) -> Thresholds:
+def thresholds_in(content: Content, is_result: bool) -> Thresholds:
     """The thresholds of content whose members are those it should have."""
     values: dict[Name, float] = {}
     mixtures: dict[Name, Mixture] = {}
@@ -299,7 +302,7 @@ def thresholds_in(content: Mapping[str, Any], is_result: bool) -> Thresholds:
     )
 
 
-def _mixture(parts: list[Any], where: str) -> Mixture:
+def _mixture(parts: list[dict[str, float]], where: str) -> Mixture:
     if not parts:
         raise bad_document(f"{where} must have at least one part")
     for i, part in enumerate(parts):

@@ -125,7 +125,7 @@ class _Memory:
 class _Owner:
     """Calls a struct's release, once, when the struct is no longer needed."""
 
-    def __init__(self, struct: Any) -> None:
+    def __init__(self, struct: _Schema | _Array) -> None:
         self.struct = struct
 
     def __del__(self) -> None:

@@ -93,7 +93,7 @@ def batch_of_columns(
 
 
 def column_of(data: object, name: str) -> Column:
-    """Any column: values, which of them are there, and names where the values are codes."""
+    """A column of any kind: values, which of them are there, and names where the values are codes."""
     if isinstance(data, np.ndarray):
         column = _numpy_column(data)
     elif type(data).__module__.split(".")[0] == "pandas":

@@ -5,7 +5,7 @@ A frame, a 2-D array and a list of columns each hold several values for a row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -56,13 +56,13 @@ def columns_of(data: object, argument: str) -> Columns | None:
     return found
 
 
-def _columns_of_list(data: Sequence[Any], argument: str) -> Columns:
+def _columns_of_list(data: Sequence[Iterable[object]], argument: str) -> Columns:
     if any(map(_is_column, data)):
         for place, column in enumerate(data):
             if not isinstance(column, (list, tuple)) and not _is_column(column):
                 raise refusal("column_entry", argument, place, column)
         names = [getattr(column, "name", None) for column in data]
-        return Columns(list(data), names if all(isinstance(name, str) for name in names) else None)
+        return Columns([*data], names if all(isinstance(name, str) for name in names) else None)
     try:
         return Columns([list(column) for column in zip(*data, strict=True)], None)
     except (TypeError, ValueError):

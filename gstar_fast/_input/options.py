@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -25,10 +25,10 @@ def checked_bins(bins: object) -> int:
     return int(bins)
 
 
-def checked_window(limits: Any, bins: int) -> tuple[int, int]:
+def checked_window(limits: tuple[float, float] | None, bins: int) -> tuple[int, int]:
     """Level and first bin number of a range."""
     try:
-        lo, hi = (as_float(limit) for limit in limits)
+        lo, hi = (as_float(limit) for limit in cast("tuple[float, float]", limits))
     except (TypeError, ValueError):
         raise refusal("range_type", "range", value=limits) from None
     except OverflowError:

@@ -279,7 +279,7 @@ def _read_row(at: int, values: tuple[Any, ...]) -> Counted:
     return Counted(at, name, code, n, lo, hi, None if total is None else _total(total, unit, at), k, v)
 
 
-def _score(value: Any, what: str, at: int) -> float:
+def _score(value: object, what: str, at: int) -> float:
     if isinstance(value, (bool, np.bool_, str, bytes, complex)) or not hasattr(value, "__float__"):
         _refuse(at, f"has a {what} of {value!r}; it must be a number")
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 from gstar_fast._base.refusals.wording import Face, Sentence, Told, kind_of
 from gstar_fast._base.text import first_few, near
@@ -197,9 +197,9 @@ def _resolution(e: Told, say: Face) -> str:
     )
 
 
-def _labels(found: Any) -> str:
-    """Texts of labels, as a sketch keeps them."""
-    return ", ".join([*map(repr, found.texts), *["..."] * found.more]) or "no label"
+def _labels(found: tuple[Sequence[str], bool]) -> str:
+    """Texts of labels as a sketch keeps them, and whether there are more."""
+    return ", ".join([*map(repr, found[0]), *["..."] * found[1]]) or "no label"
 
 
 def _one_label(e: Told, say: Face) -> str:
@@ -276,9 +276,9 @@ def _noise(e: Told, say: Face) -> str:
     )
 
 
-def helps(ways: list[Any], say: Face) -> str:
+def helps(ways: Sequence[str | tuple[str, str, str, str]], say: Face) -> str:
     """What to try: words, or an option as (name, value, words before and after it)."""
-    said = [way if isinstance(way, str) else f"{way[2]}{say.option(*way[:2])}{way[3]}" for way in ways]
+    said = [way if isinstance(way, str) else f"{way[2]}{say.option(way[0], way[1])}{way[3]}" for way in ways]
     return ", ".join(said[:-1]) + " or " + said[-1] if len(said) > 1 else said[0]
 
 

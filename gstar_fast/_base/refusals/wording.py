@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from gstar_fast import errors
 from gstar_fast._base.text import first_few, near
-from gstar_fast.errors import CLASSES, _Coded
+from gstar_fast.errors import _Coded
 
 
 class Face:
@@ -103,7 +104,7 @@ class Entry(NamedTuple):
     - `{case}` for the part that a function words
     """
 
-    kind: type[Any]
+    kind: Callable[..., Told]
     template: str
     case: Sentence = lambda *_: ""
 
@@ -161,5 +162,5 @@ def table_of(text: str, cases: Mapping[str, Sentence]) -> dict[str, Entry]:
         kind, *lines = re.split(r"\n    (?=\S)", block)
         for code, template in (" ".join(line.split()).split(": ", 1) for line in lines):
             assert code not in out, "a code has two sentences"
-            out[code] = Entry(CLASSES[kind], template, cases.get(code, Entry._field_defaults["case"]))
+            out[code] = Entry(getattr(errors, kind), template, cases.get(code, Entry._field_defaults["case"]))
     return out

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import html
-from typing import Any
 
 import gstar_fast as gf
 from gstar_fast._audit.audit import audit_counted
@@ -28,7 +27,7 @@ def audit(given: argparse.Namespace, console: Console) -> None:
     check_output(given.output, [*given.inputs, given.thresholds])
     if given.accepted is not None and given.decision is None:
         raise CliError("--accepted names a decision, and there is no --decision", USAGE)
-    settings: dict[str, Any] = {"confidence": given.confidence, "replicates": given.replicates, "seed": given.seed}
+    settings = {"confidence": given.confidence, "replicates": given.replicates, "seed": given.seed}
     if given.new_rows is not None and given.decision is not None:
         raise CliError("--new-rows is about thresholds that `solve` found, and --decision has none", USAGE)
     if given.decision is not None:

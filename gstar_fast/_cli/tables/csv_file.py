@@ -14,7 +14,7 @@ import io
 import itertools
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 from gstar_fast._cli.errors import CliError, extra_missing
 from gstar_fast._cli.tables import inputs
@@ -81,10 +81,10 @@ class CsvFile(io.RawIOBase):
             self._raw.close()
 
 
-def through(compression: str | None, file: Any, mode: Literal["rb", "wb"], what: str) -> BinaryIO:
+def through(compression: str | None, file: BinaryIO, mode: Literal["rb", "wb"], what: str) -> BinaryIO:
     """The stream of what a compressed file holds; closing it leaves the file open."""
     if compression is None:
-        return cast(BinaryIO, file)
+        return file
     if compression == "gzip":
         return cast(BinaryIO, gzip.GzipFile(fileobj=file, mode=mode, mtime=0))
     if compression == "bz2":

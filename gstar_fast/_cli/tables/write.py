@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterable
 from functools import reduce
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class _CsvWriter:
     """CSV with quotes only where they are needed."""
 
     def __init__(self, out: Tap, compression: str | None, delimiter: str) -> None:
-        self._out = through(compression, out, "wb", "writing")
+        self._out = through(compression, cast("BinaryIO", out), "wb", "writing")
         self._compressed = compression is not None
         self._delimiter = delimiter
         self._names: list[str] = []
