@@ -134,6 +134,28 @@ int main() {
             CHECK(largest(gradient) < 1e-9 * (1 + weight));
         }
     }
+    {  // a tolerance below 0 runs all rounds; they begin as those that end by themselves
+        for (const double weight : {0.01, 10.0, 1e4}) {
+            const binormal b(random, 3, weight, weight);
+            for (const std::size_t limit : {1, 3, 700}) {
+                const descent all =
+                    alternate(b.p, {0.0, 0.0, 0.0}, 1.0, limit, -1.0, true);
+                CHECK(all.iterations == limit && all.trace.size() == limit &&
+                      !all.stalled);
+                const descent own =
+                    alternate(b.p, {0.0, 0.0, 0.0}, 1.0, limit, 0.0, true);
+                for (std::size_t i = 0; i < own.trace.size(); ++i)
+                    CHECK(all.trace[i] == own.trace[i]);
+                CHECK(all.loss == own.loss && all.thresholds == own.thresholds);
+                for (const bool exact : {false, true}) {
+                    const descent d = newton(b.p, {0.0, 0.0, 0.0}, exact, false,
+                                             limit, -1.0, true);
+                    CHECK(d.iterations == limit && d.trace.size() == limit &&
+                          !d.stalled);
+                }
+            }
+        }
+    }
     {  // one threshold for all stays one threshold
         const binormal b(random, 3, 10.0, 10.0);
         const descent d =

@@ -88,16 +88,21 @@ def alternating_step(p: SmoothProblem, at: Point, k: int) -> float:
 
 
 def alternate(p: SmoothProblem, start: Floats, shrink: float, limit: int, tolerance: float, trace: bool) -> Descent:
-    """Cycle through the groups; cut each step by halves until it lowers the loss and stays in the score range."""
+    """Cycle through the groups; cut each step by halves until it lowers the loss and stays in the score range.
+
+    A tolerance below 0 runs all rounds. After a round without a move the next one is the same, so it evaluates the
+    first trial of each group only.
+    """
     thresholds = np.array(start, dtype=np.float64)
     at = evaluate(p, thresholds)
     loss = loss_of(p, at)
     losses: list[float] = []
+    cuts = 40
     for iteration in range(1, limit + 1):
         moved = 0.0
         for k in range(len(thresholds)):
             step = shrink * alternating_step(p, at, k)
-            for _ in range(40):
+            for _ in range(cuts):
                 to = thresholds[k] + step
                 if p.low <= to <= p.high:
                     if to == thresholds[k]:
@@ -110,6 +115,7 @@ def alternate(p: SmoothProblem, start: Floats, shrink: float, limit: int, tolera
                         moved = max(moved, abs(step))
                         break
                 step /= 2
+        cuts = 40 if moved > 0 else 1
         if trace:
             losses.append(loss)
         if not moved > tolerance:
@@ -120,7 +126,10 @@ def alternate(p: SmoothProblem, start: Floats, shrink: float, limit: int, tolera
 def newton(
     p: SmoothProblem, start: Floats, exact: bool, shared: bool, limit: int, tolerance: float, trace: bool
 ) -> Descent:
-    """All thresholds at once, damped; `exact` uses the full Hessian, `shared` moves all thresholds together."""
+    """All thresholds at once, damped; `exact` uses the full Hessian, `shared` moves all thresholds together.
+
+    A tolerance below 0 runs all rounds.
+    """
     thresholds = np.array(start, dtype=np.float64)
     at = evaluate(p, thresholds)
     loss = loss_of(p, at)
@@ -134,7 +143,7 @@ def newton(
     for iteration in range(1, limit + 1):
         gradient, hessian = combined(at, exact)
         scale = np.abs(np.diag(hessian)).max()
-        if not scale > 0:
+        if not scale > 0 and tolerance >= 0:
             return thresholds, loss, iteration, True, np.array(losses)
         better, moved = False, 0.0
         for _ in range(40):
@@ -163,6 +172,8 @@ def newton(
             damping = max(10 * damping, 1e-6)
         if trace:
             losses.append(loss)
-        if not better or moved <= tolerance:
+        if tolerance < 0:
+            damping = damping if better else 0.0
+        elif not better or moved <= tolerance:
             return thresholds, loss, iteration, True, np.array(losses)
     return thresholds, loss, limit, False, np.array(losses)

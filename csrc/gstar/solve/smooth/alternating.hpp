@@ -51,7 +51,9 @@ double alternating_step(const smooth_problem<Density>& p,
 
 /// Cycle through the groups from `start`. The step is cut by halves, beginning with
 /// `shrink`, until it lowers the loss and stays in the score range. Ends after a
-/// round in which no group could move by more than `tolerance`.
+/// round in which no group could move by more than `tolerance`; one below 0 runs
+/// all `limit` rounds. After a round without a move the next one is the same, so it
+/// evaluates the first trial of each group only.
 ///
 /// Cost: an iteration is a step and about one evaluation for each group.
 template <class Density>
@@ -62,13 +64,13 @@ descent alternate(const smooth_problem<Density>& p, std::vector<double> start,
     descent d;
     d.thresholds = std::move(start);
     d.loss = p.loss_at(d.thresholds, groups);
-    for (; d.iterations < limit; ++d.iterations) {
+    for (int cuts = 40; d.iterations < limit; ++d.iterations) {
         double moved = 0.0;
         for (std::size_t k = 0; k < p.n_groups; ++k) {
             double step = shrink * alternating_step(p, groups, k);
             const group_point before = groups[k];
             const double at = d.thresholds[k];
-            for (int cut = 0; cut < 40; ++cut, step /= 2) {
+            for (int cut = 0; cut < cuts; ++cut, step /= 2) {
                 const double to = at + step;
                 if (!(to >= p.low && to <= p.high)) continue;
                 if (to == at) break;
@@ -83,6 +85,7 @@ descent alternate(const smooth_problem<Density>& p, std::vector<double> start,
                 groups[k] = before;
             }
         }
+        cuts = moved > 0.0 ? 40 : 1;
         if (keep_trace) d.trace.push_back(d.loss);
         if (!(moved > tolerance)) {
             d.stalled = true;

@@ -70,7 +70,7 @@ double steepness(const smooth_problem<Density>& p,
 ///
 /// The damping falls after a step that lowers the loss and rises after one that
 /// does not. Ends when a step that is not damped to nothing moves no threshold by
-/// more than `tolerance`, or no damping helps.
+/// more than `tolerance`, or no damping helps; one below 0 runs all `limit` rounds.
 template <class Density>
 descent newton(const smooth_problem<Density>& p, std::vector<double> start,
                bool exact, bool shared, std::size_t limit, double tolerance,
@@ -96,7 +96,7 @@ descent newton(const smooth_problem<Density>& p, std::vector<double> start,
         double scale = 0.0;
         for (std::size_t i = 0; i < m; ++i)
             scale = std::max(scale, std::fabs(h[i * m + i]));
-        if (!(scale > 0.0)) {
+        if (!(scale > 0.0) && tolerance >= 0.0) {
             d.stalled = true;
             break;
         }
@@ -134,7 +134,9 @@ descent newton(const smooth_problem<Density>& p, std::vector<double> start,
             }
         }
         if (keep_trace) d.trace.push_back(d.loss);
-        if (!better || moved <= tolerance) {
+        if (tolerance < 0.0) {
+            if (!better) damping = 0.0;
+        } else if (!better || moved <= tolerance) {
             d.stalled = true;
             ++d.iterations;
             break;
