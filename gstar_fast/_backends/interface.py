@@ -173,7 +173,7 @@ class Solver(Protocol):
     ) -> tuple[Ints, Floats, float]: ...  # choices nobody dominates in (cost, gap), their gaps, least gap proven
     def alternate(
         self, p: SmoothProblem, start: Floats, shrink: float, limit: int, tolerance: float, trace: bool
-    ) -> Descent: ...  # the paper's loop
+    ) -> Descent: ...  # the paper's loop; a tolerance below 0 runs all rounds, in both
     def newton(
         self, p: SmoothProblem, start: Floats, exact: bool, shared: bool, limit: int, tolerance: float, trace: bool
     ) -> Descent: ...  # all thresholds at once

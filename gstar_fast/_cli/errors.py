@@ -51,7 +51,7 @@ def extra_missing(what: str, package: str, extra: str = "cli") -> CliError:
 # ------------------------------------------------------------------------------------------- names of the command line
 
 _NAMES = ("bins", "confidence", "decide_by", "density", "evidence", "fair_between", "max_seconds", "method", "min_rows")
-_MORE = ("missing", "missing_group", "objective", "positive", "range", "replicates", "seed")
+_MORE = ("missing", "missing_group", "objective", "positive", "range", "replicates", "rounds", "seed")
 _ARGUMENTS = {"limits": "--limit", "penalties": "--penalty"} | {
     name: f"--{name.replace('_', '-')}" for name in _NAMES + _MORE
 }

@@ -119,6 +119,7 @@ def solve(p: argparse.ArgumentParser) -> None:
     add("--evidence", type=float, default=0.95, metavar="X", help=text)
     add("--min-rows", type=float, default=0, metavar="N", help="pool groups of under N rows: they share one threshold")
     add("--method", choices=METHODS, default="exact", help="exact proves its answer (default)")
+    add("--rounds", type=int, metavar="N", help="run exactly N rounds of an iterative method, converged or not")
     add("--density", choices=KINDS, default="empirical", help="empirical: the counts (default)")
     add("--max-seconds", type=float, metavar="X", help="end the exact search after X seconds, with the best found")
     _tables(p)

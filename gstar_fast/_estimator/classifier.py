@@ -71,7 +71,7 @@ class GroupThresholdClassifier(Fitted, ClassifierMixin, MetaEstimatorMixin, Base
         A classifier with `predict_proba` or `decision_function`. It is cloned, except with ``cv="prefit"``.
     limits, penalties, objective, method, density, unified, randomize
         What to achieve, as in `solve`. With ``randomize=True``, `predict` needs `keys`.
-    min_rows, max_seconds, confidence, evidence
+    min_rows, max_seconds, confidence, evidence, rounds
         As in `solve`. If `confidence` is given and the limits cannot be promised for new rows, `fit` warns
         (`UnpromisedWarning`), and the thresholds are those found without it.
     sensitive_features : str, int or list of these, optional
@@ -161,6 +161,7 @@ class GroupThresholdClassifier(Fitted, ClassifierMixin, MetaEstimatorMixin, Base
         max_seconds: float | None = None,
         confidence: float | None = None,
         evidence: float = 0.95,
+        rounds: int | None = None,
         sensitive_features: object = None,
         decide_by: object = None,
         drop_sensitive: bool = True,
@@ -187,6 +188,7 @@ class GroupThresholdClassifier(Fitted, ClassifierMixin, MetaEstimatorMixin, Base
         self.max_seconds = max_seconds
         self.confidence = confidence
         self.evidence = evidence
+        self.rounds = rounds
         self.sensitive_features = sensitive_features
         self.decide_by = decide_by
         self.drop_sensitive = drop_sensitive

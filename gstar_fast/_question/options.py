@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Densities: TypeAlias = Mapping[tuple[int, Name], Density]
 ObjectiveLike: TypeAlias = str | Mapping[str, float]  # what is minimised, as it is given
 
+MOST_ROUNDS = 10_000_000  # the loss after each of them is kept
 OBJECTIVES = {"error": False, "balanced_error": True}  # word -> whether both classes weigh alike
 
 
@@ -108,6 +109,16 @@ def read_evidence(given: object) -> float:
     return level
 
 
+def read_rounds(given: object) -> int | None:
+    if given is None:
+        return None
+    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)):
+        raise refusal("whole_type", "rounds", value=given)
+    if not 1 <= given <= MOST_ROUNDS:
+        raise refusal("rounds", "rounds", value=given, limit=MOST_ROUNDS)
+    return int(given)
+
+
 def name_of(density: str | Densities) -> str:
     """The kind of densities, for messages and JSON; "given" if parameters of some were given by hand."""
     if isinstance(density, str):
@@ -147,6 +158,7 @@ FEATURES: dict[str, Feature] = {
     "by_segment": Feature("decide_by", lambda q: q.by_segment, False),
     "decide_by": Feature("decide_by", lambda q: q.decide_by is not None, False),
     "fair_between": Feature("fair_between", lambda q: q.fair_between is not None, False),
+    "rounds": Feature("rounds", lambda q: q.rounds is not None),
 }
 
 APART: dict[tuple[str, str], str] = {  # why two features do not go together
@@ -173,6 +185,7 @@ APART: dict[tuple[str, str], str] = {  # why two features do not go together
 }
 
 NEEDS: dict[str, tuple[str, ...]] = {
+    "rounds": ("iterative",),
     "iterative": ("smooth", "penalties"),
     "confidence": ("limits",),
     "decide_by": ("fair_between",),

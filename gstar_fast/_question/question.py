@@ -34,6 +34,7 @@ from gstar_fast._question.options import (
     read_evidence,
     read_method,
     read_objective,
+    read_rounds,
     read_seconds,
 )
 from gstar_fast._question.roles import read_columns, read_decide_by
@@ -80,7 +81,7 @@ class Question:
         "error", "balanced_error", or prices such as ``{"fp": 1.0, "fn": 5.0}``.
     fair_between, decide_by : tuple, Segments or None
         Group columns.
-    method, density, unified, randomize, min_rows, max_seconds, confidence, evidence
+    method, density, unified, randomize, min_rows, max_seconds, confidence, evidence, rounds
         As in `solve`.
     """
 
@@ -97,6 +98,7 @@ class Question:
     evidence: float = 0.95
     fair_between: tuple[Column, ...] | None = None
     decide_by: tuple[Column, ...] | Segments | None = None
+    rounds: int | None = None
 
     @classmethod
     def of(cls, **given: object) -> Question:
@@ -440,4 +442,5 @@ _READ: dict[str, Callable[[object], Any]] = {
     "evidence": read_evidence,
     "fair_between": lambda given: None if given is None else read_columns(given, "fair_between"),
     "decide_by": lambda given: None if given is None else read_decide_by(given),
+    "rounds": read_rounds,
 }

@@ -42,6 +42,7 @@ def solve(
     evidence: float = 0.95,
     fair_between: ColumnsLike | None = None,
     decide_by: ColumnsLike | Segments | None = None,
+    rounds: int | None = None,
 ) -> Result:
     """Find one threshold for each group, with the least error while gaps stay within limits.
 
@@ -93,6 +94,9 @@ def solve(
         together, or on none with ``unified=True``. For a column of segments whose order has a meaning, `decide_by` is a
         `Segments`: thresholds then rise along the segments, or fall, whichever has the lower error. If it has cut
         points they are saved with the thresholds, and the decider takes the number that was cut, such as P(group | x).
+    rounds : int, optional
+        Run exactly so many rounds of an iterative `method`, converged or not, instead of ending when no step helps. A
+        round updates every threshold once, and its cost does not depend on the number of rows.
 
     Returns
     -------
@@ -138,6 +142,7 @@ def solve(
         "evidence": evidence,
         "fair_between": fair_between,
         "decide_by": decide_by,
+        "rounds": rounds,
     }
     return solve_question(sketch, question_about(sketch, "solve", given))
 

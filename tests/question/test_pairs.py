@@ -24,6 +24,7 @@ OPTIONS = {
     "smooth": {"density": "normal"},
     "iterative": {"method": "newton"},
     "alternating": {"method": "alternating"},
+    "rounds": {"rounds": 5},
     "unified": {"unified": True},
     "mixtures": {"randomize": True},
     "min_rows": {"min_rows": 10},
@@ -65,6 +66,8 @@ def asked(names):
     for name in names:
         limits = options.get("limits", {}) | OPTIONS[name].get("limits", {})
         options |= OPTIONS[name] | ({"limits": limits} if limits else {})
+    if "rounds" in options and len(names) > 1:
+        options = {"method": "newton"} | options
     if "method" in options:
         options = {"density": "normal", "penalties": PARITY} | options
     return {"limits": PARITY} | options if "confidence" in options else options

@@ -80,6 +80,7 @@ OptionValueError
         {value!r}
     penalty_size: {item:penalties,{argument}} must be at most 1e100; got {value!r}; limits can say 'no gap'
     seconds: {subject:max_seconds} must be above 0; got {value!r}; leave it out for no limit
+    rounds: {subject:rounds} must be from 1 to {limit:,}; got {value!r}
     role_position: {subject} has position {value}, and groups of this sketch have {limit} columns, counted from 0
     role_twice: {subject} names the column {value!r} twice
     frontier_nan: {argument} must be a number, got NaN
@@ -223,6 +224,7 @@ SKETCH_OF = {"Window": "pass window.sketch", "ProxySketch": "pass proxy.unmixed(
 def _needs(e: Told, say: Face) -> str:
     return {
         "density": f"a smooth one, such as {say.option('density', repr('kde'))}",
+        "method": f"an iterative one, such as {say.option('method', repr('alternating'))}",
         "limits": say.entry("limits", EXAMPLE, "0.05"),
         "penalties": say.entry("penalties", EXAMPLE, "10"),
         "fair_between": "the columns between whose groups gaps are measured",

@@ -203,19 +203,20 @@ def solve_smooth(sketch: Sketch | None, question: Question, cells: Cells | None 
     n_groups = len(s.groups)
     p = s.problem
     middle = np.clip(0.0, p.low, p.high)
-    tolerance = 1e-12 * p.bulk
+    tolerance, rounds = 1e-12 * p.bulk, question.rounds
+    most, least_move = (5_000 if method == "alternating" else 500, tolerance) if rounds is None else (rounds, -1.0)
     if method == "alternating":
-        found = backend.alternate(p, np.full(n_groups, middle), 1.0, 5_000, tolerance, True)
+        found = backend.alternate(p, np.full(n_groups, middle), 1.0, most, least_move, True)
     else:
         starts = [np.full(n_groups, middle), np.full(n_groups, np.clip(s.unified, p.low, p.high)), _own_best(s)]
         exact = method == "newton"
-        tried = [backend.newton(p, start, exact, unified, 500, tolerance, True) for start in starts]
+        tried = [backend.newton(p, start, exact, unified, most, least_move, True) for start in starts]
         found = min(tried, key=lambda d: float(d[1]))
     thresholds, loss, iterations, stalled, trace = found
     # the truth about convergence: would one more step, with the exact Hessian, still help, or other thresholds?
     _, lower, _, _, _ = backend.newton(p, thresholds, True, unified, 50, tolerance, False)
     helped = loss - lower
-    stopped = bool(stalled) and helped <= 1e-9 * loss
+    stopped = (stalled or rounds is not None) and helped <= 1e-9 * loss
     certified = _exact(s, unified)
     gap = max(loss - certified.loss, 0.0)
     converged = stopped and gap <= NEAR * loss
