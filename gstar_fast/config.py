@@ -21,6 +21,21 @@ def _version(package: str) -> str:
         return "not installed"
 
 
+def versions(*packages: str) -> dict[str, str]:
+    """Backend, kernel and compiler in use, and the versions of these packages."""
+    import platform
+
+    core = importlib.import_module("gstar_fast._core") if _backends.has_native() else None
+    return {
+        "gstar_fast": _version("gstar-fast"),
+        "backend": _backends.current(),
+        "kernel": "none: the extension was not built" if core is None else core.kernel(),
+        "compiler": "none" if core is None else core.compiler,
+        "python": f"{platform.python_version()}, {platform.system()} {platform.machine()}",
+        **{package: _version(package) for package in packages},
+    }
+
+
 def show_config() -> None:
     """Print which backend and kernel are in use, the compiler, and the versions of what matters.
 
@@ -37,17 +52,7 @@ def show_config() -> None:
     numba      0.68.1
     scipy      1.17.0
     """
-    import platform
-
-    lines = [("gstar_fast", _version("gstar-fast")), ("backend", _backends.current())]
-    if _backends.has_native():
-        core = importlib.import_module("gstar_fast._core")
-        lines += [("kernel", core.kernel()), ("compiler", core.compiler)]
-    else:
-        lines += [("kernel", "none: the extension was not built"), ("compiler", "none")]
-    lines.append(("python", f"{platform.python_version()}, {platform.system()} {platform.machine()}"))
-    lines += [(package, _version(package)) for package in ("numpy", "numba", "scipy")]
-    print("\n".join(f"{key:<10} {value}" for key, value in lines))
+    print("\n".join(f"{key:<10} {value}" for key, value in versions("numpy", "numba", "scipy").items()))
 
 
 def get_include() -> str:

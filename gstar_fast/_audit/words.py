@@ -217,18 +217,23 @@ def dict_of(a: Audit) -> dict[str, object]:
     }
 
 
+def numbers_of(a: Audit) -> list[tuple[Name | None, str, Estimate]]:
+    """Every number with its group, None for all of them, and its metric."""
+    rows: list[tuple[Name | None, str, Estimate]] = []
+    for name in a.groups:
+        if a.thresholds is not None:
+            rows.append((name, "threshold", a.thresholds[name]))
+        rows += [(name, metric, e) for metric, e in a.rates[name].items()]
+    return rows + [(None, metric, e) for metric, e in (a.overall | a.gaps).items()]
+
+
 def frame_of(a: Audit) -> pd.DataFrame:
     """One row for each number."""
     try:
         import pandas as pd
     except ImportError:
         raise ImportError("to_dataframe needs pandas; install gstar-fast[pandas]") from None
-    rows: list[tuple[Name | None, str, Estimate]] = []
-    for name in a.groups:
-        if a.thresholds is not None:
-            rows.append((name, "threshold", a.thresholds[name]))
-        rows += [(name, metric, e) for metric, e in a.rates[name].items()]
-    rows += [(None, metric, e) for metric, e in (a.overall | a.gaps).items()]
+    rows = numbers_of(a)
     columns: dict[str, object] = {
         "group": pd.Series([name for name, _, _ in rows], dtype=object),
         "metric": [metric for _, metric, _ in rows],

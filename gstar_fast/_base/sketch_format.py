@@ -32,11 +32,8 @@ HEADER: Final = struct.Struct("<8sHHIQ")
 EXTREMES: Final = struct.Struct("<dd")
 
 
-def _known(flags: int, reserved: int) -> bool:
-    return not (flags & ~(WEIGHTED | FIXED | GIVEN) or reserved)
-
-
-ENVELOPE: Final = Envelope(MAGIC, 1, HEADER, refuse, _known)
+_UNKNOWN: Final = ~(WEIGHTED | FIXED | GIVEN)
+ENVELOPE: Final = Envelope(MAGIC, 1, HEADER, refuse, lambda flags, reserved: not (flags & _UNKNOWN or reserved))
 
 
 class Weights(NamedTuple):

@@ -77,14 +77,6 @@ class Member:
     required: bool = True
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and value >= 0
-
-
 def word(*words: str) -> Kind:
     """One of a few strings."""
     return Kind(tuple(map(repr, words)), lambda value: isinstance(value, str) and value in words)
@@ -92,20 +84,16 @@ def word(*words: str) -> Kind:
 
 NULL: Final = Kind(("null",), lambda value: value is None)
 SWITCH: Final = Kind(("true", "false"), lambda value: isinstance(value, bool))
-NUMBER: Final = Kind(("a number",), _is_number)
+NUMBER: Final = Kind(("a number",), lambda value: isinstance(value, (int, float)) and not isinstance(value, bool))
 THRESHOLD: Final = NUMBER | word("inf", "-inf")  # JSON has no infinities
-COUNT: Final = Kind(("a whole number of at least 0",), _is_count)
+COUNT: Final = Kind(("a whole number of at least 0",), lambda value: type(value) is int and value >= 0)
 TEXT: Final = Kind(("a string",), lambda value: isinstance(value, str))
 LIST: Final = Kind(("a list",), lambda value: isinstance(value, list))
 OBJECT: Final = Kind(("an object",), lambda value: isinstance(value, dict))
 ANYTHING: Final = Kind(("anything",), lambda _: True)  # looked at by whoever takes it
 
 OF_PART: Final = {"threshold": Member(THRESHOLD), "probability": Member(NUMBER)}
-OF_GROUP: Final = {
-    "name": Member(ANYTHING),
-    "threshold": Member(THRESHOLD),
-    "mixture": Member(LIST, required=False),
-}
+OF_GROUP: Final = {"name": Member(ANYTHING), "threshold": Member(THRESHOLD), "mixture": Member(LIST, required=False)}
 OF_THRESHOLDS: Final = {
     "format": Member(TEXT),
     "version": Member(COUNT),
@@ -161,11 +149,6 @@ def encode_groups(
     return groups
 
 
-def encode_cuts(cuts: tuple[float, ...] | None) -> dict[str, object]:
-    """The member "cuts", which only thresholds by segments of a number have."""
-    return {} if cuts is None else {"cuts": list(cuts)}
-
-
 def to_json(t: Thresholds) -> str:
     """The thresholds as readable JSON."""
     content = {
@@ -176,7 +159,7 @@ def to_json(t: Thresholds) -> str:
         "default_threshold": encode_number(t.default),
         "score_column": t.score_column,
         "group_column": t.group_column,
-        **encode_cuts(t.cuts),
+        **({} if t.cuts is None else {"cuts": list(t.cuts)}),  # thresholds by segments of a number
     }
     return json.dumps(seal(content, t))
 

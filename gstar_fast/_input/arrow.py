@@ -253,13 +253,7 @@ def _check(stream: _Stream, code: int) -> None:
 
 
 def _column(
-    schema: _Schema,
-    array: _Array,
-    owner: object,
-    name: str,
-    memory: _Memory,
-    start: int = 0,
-    length: int | None = None,
+    schema: _Schema, array: _Array, owner: object, name: str, memory: _Memory, start: int = 0, length: int | None = None
 ) -> Column:
     """A column's rows from `start` on; a struct's offset counts for its children."""
     n = array.length - start if length is None else length

@@ -51,12 +51,7 @@ class Batch(NamedTuple):
 
 
 def as_batch(
-    scores: object,
-    labels: object,
-    groups: object,
-    weights: object,
-    repeats: object = None,
-    missing_group: Name = RAISE,
+    scores: object, labels: object, groups: object, weights: object, repeats: object = None, missing_group: Name = RAISE
 ) -> Batch:
     """Clean the arrays of one `update`."""
     return batch_of_columns(

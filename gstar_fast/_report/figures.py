@@ -142,12 +142,7 @@ def frontier_positions(points: FrontierPoints, extra: Sequence[Point]) -> tuple[
 
 
 def frontier(
-    points: FrontierPoints,
-    chosen: Point,
-    unified: Point | None,
-    *,
-    limit: float | None,
-    error_name: str,
+    points: FrontierPoints, chosen: Point, unified: Point | None, *, limit: float | None, error_name: str
 ) -> Html:
     """Error against gap: the curve of least errors, the chosen point, the unified one, the slider's ring."""
     across, up, at = frontier_positions(points, [p for p in (chosen, unified) if p is not None])

@@ -110,8 +110,5 @@ def roc_section(contents: Contents) -> Html:
     ends = table("Points before and after", [contents.kind, "", "fpr", "tpr"], rows)
     whole = table(f"{ROC_ROWS} points of each curve", [contents.kind, "threshold", "fpr", "tpr"], lines, quiet=True)
     return section(
-        "roc",
-        "ROC curves",
-        tag("div", picture, ends, class_="split"),
-        details("The curves as a table", whole),
+        "roc", "ROC curves", tag("div", picture, ends, class_="split"), details("The curves as a table", whole)
     )

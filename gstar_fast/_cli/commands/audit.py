@@ -7,7 +7,7 @@ import html
 
 import gstar_fast as gf
 from gstar_fast._audit.audit import audit_counted
-from gstar_fast._audit.words import NEW_ROWS
+from gstar_fast._audit.words import NEW_ROWS, numbers_of
 from gstar_fast._base.files import write_atomically
 from gstar_fast._base.text import distinct, printable_name
 from gstar_fast._cli.count import Columns
@@ -67,10 +67,8 @@ def _decisions(given: argparse.Namespace, console: Console) -> gf.Sketch:
 
 def _csv(found: gf.results.Audit) -> bytes:
     """One line for each number, as `Audit.to_dataframe` has them."""
-    text_of = dict(zip(found.groups, map(_cell, distinct(found.groups)), strict=True))
-    rows = [(text_of[name], metric, e) for name in found.groups for metric, e in found.rates[name].items()]
-    rows += [(text_of[name], "threshold", e) for name, e in (found.thresholds or {}).items()]
-    rows += [("", name, e) for name, e in (*found.overall.items(), *found.gaps.items())]
+    text_of = dict(zip((None, *found.groups), ("", *map(_cell, distinct(found.groups))), strict=True))
+    rows = [(text_of[name], metric, e) for name, metric, e in numbers_of(found)]
     there = [found.new_rows.get(metric) for _, metric, _ in rows]
     numbers = {key: [getattr(e, key) for _, _, e in rows] for key in ("value", "low", "high", "method")}
     columns = {"group": [name for name, _, _ in rows], "metric": [metric for _, metric, _ in rows], **numbers}

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import os
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import gstar_fast as gf
@@ -16,15 +13,10 @@ from gstar_fast._cli.output import Console
 
 def info(_: argparse.Namespace, console: Console) -> None:
     """Print versions, backend, kernel and processor."""
-    shown = io.StringIO()
-    with contextlib.redirect_stdout(shown):
-        gf.config.show_config()
-    about = dict(line.split(maxsplit=1) for line in shown.getvalue().splitlines())
+    about = gf.config.versions("numpy", "numba", "scipy", "pyarrow")
     about["gstar_fast"] = gf.__version__
-    try:
-        about["pyarrow"] = version("pyarrow")
-    except PackageNotFoundError:
-        about["pyarrow"] = "not installed: CSV only"
+    if about["pyarrow"] == "not installed":
+        about["pyarrow"] += ": CSV only"
     about["processor"] = f"{_processor()}, {os.cpu_count()} cores"
     console.answer(about, lambda: "\n".join(f"{key:<10} {value}" for key, value in about.items()))
 
