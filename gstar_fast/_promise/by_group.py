@@ -4,25 +4,34 @@ For q in 1, 3/4, 1/2, 1/4, 0 and z in 0, 1/2, 1, 3/2, 2: the exact search with q
 whole of its Wilson interval of z standard errors. Large q and z leave room where cells are small, small q leaves the
 same room everywhere. (The two grids stand as they were when the method was found; nothing was tuned on them.) Mixtures
 reach q = 1 with wide bands: there the pairs are fewer, and denser in z. (These were chosen after seeing which pairs won
-on nine settings of census, portrait and normal scores.) Thresholds that are no mixtures get more options, see
-`targets.py`.
+on nine settings of census, portrait and normal scores.)
+
+Thresholds that are no mixtures get more options, which aim at a box of rates. If the rates of all groups lie in one box
+as wide as the limits, the limits hold. For a box and a weight, each group alone takes the entry with the least
+
+    error - weight * log Pr(its rates lie in the box),
+
+a normal distribution with the mean and the variance of the Beta. Groups do not depend on each other once the box
+stands, so this is exact for each box. Boxes are tried around the options of the first family, and once more around the
+best of each weight; every weight gives one option. A limit on the sum of two gaps is shared out between them in three
+ways, each of which gives boxes of its own.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from scipy import special
 
 from gstar_fast._backends import room
-from gstar_fast._backends.interface import Arrays, Floats, Ints
+from gstar_fast._backends.interface import Arrays
+from gstar_fast._base.arrays import Bools, Floats, Ints
 from gstar_fast._criteria import TOLERANCE
-from gstar_fast._promise.beliefs import Known
-from gstar_fast._promise.chance import Beliefs
+from gstar_fast._promise.chance import Beliefs, Known
 from gstar_fast._promise.choose import Asked, Option, Worth
 from gstar_fast._promise.planning import plan
-from gstar_fast._promise.targets import aimed
 from gstar_fast._question.question import Question
 from gstar_fast._solver.answer.parts import RowsNeeded
 from gstar_fast._solver.answer.result import Result
@@ -43,6 +52,12 @@ MIXED = {  # z: q, for mixtures
     2.5: (1.0,),
 }
 MOST_MIXED = 16  # groups for which mixtures are tried; the linear program is slow with more
+WEIGHTS = tuple(0.01 * 1000 ** (i / 11) for i in range(12))  # times the gain of plain thresholds
+NEAR = (-0.25, 0.0, 0.25)  # of the limit: boxes around an option
+FINER = (-0.125, 0.0, 0.125)
+MOST_ENTRIES = 256  # of a group that are looked at
+MOST_RATES = 2
+SPLITS = (0.25, 0.5, 0.75)  # of a sum, for the first of two gaps
 
 Entries: TypeAlias = Ints | Mixture  # one entry a group, or a mixture of entries
 
@@ -64,7 +79,7 @@ class AskedByGroup(Asked[Entries]):
         options = [plain, *family(known, unified, randomize)]
         asked = cls(known, plain, [], worth, level, randomize, search)
         if asked.separate:
-            options = in_order(known, [*options, *_aimed(known, options, asked.gain)])
+            options = in_order(known, [*options, *aimed(known, options, asked.gain)])
         return replace(asked, options=worth.useful(options, plain.cost))
 
     @property
@@ -98,7 +113,7 @@ class AskedByGroup(Asked[Entries]):
         """What is believed of options for so many times the rows, as far as they keep enough of the gain."""
         if not self.separate:
             return []
-        found = _aimed(self.known.times(times), self.options, self.gain)
+        found = aimed(self.known.times(times), self.options, self.gain)
         return [self.beliefs(option) for option in self.worth.useful(found, self.plain.cost)]
 
 
@@ -211,12 +226,107 @@ def _best(known: Known, p: Arrays, unified: bool) -> Option[Entries] | None:
     return option_at(known, p.start[:-1] + numbers)
 
 
-def _aimed(known: Known, options: list[Option[Entries]], gain: float) -> list[Option[Entries]]:
-    """Options that aim at a box of rates."""
-    single = [option.chosen for option in options if not isinstance(option.chosen, Mixture)]
-    return [option_at(known, entries) for entries in aimed(known, single, gain)]
-
-
 def option_at(known: Known, entries: Ints) -> Option[Entries]:
     """One entry a group as an option."""
     return Option(int(known.search.arrays.cost[entries].sum()) / known.search.scale.unit, entries)
+
+
+# --------------------------------------------------------------------------------------------- aimed at a box of rates
+
+
+def aimed(known: Known, options: list[Option[Entries]], gain: float) -> list[Option[Entries]]:
+    """An option for each weight and box, with boxes around these options; none for ratios and more than two rates."""
+    near = [option.chosen for option in options if not isinstance(option.chosen, Mixture)]
+    alone, total = known.limit, known.total
+    limits = [alone]
+    if total < np.inf:
+        limits = [np.minimum(alone, total * np.array([q, 1 - q])) for q in SPLITS] if len(alone) == MOST_RATES else []
+    return [option_at(known, entries) for limit in limits for entries in _aimed(known, near, gain, limit)]
+
+
+def _aimed(known: Known, near: list[Ints], gain: float, limit: Floats) -> list[Ints]:
+    if len(limit) > MOST_RATES or (known.ratio >= 0).any() or (limit <= 0).any() or gain <= 0 or not near:
+        return []
+    rates = known.search.arrays.rates
+    centres = np.array([_middle(rates[:, entries], known) for entries in near])
+    groups = [_Group.of(known, k, centres, limit) for k in range(known.n.shape[1])]
+    if any(len(group.entries) == 0 for group in groups):
+        return []
+    weights = gain * np.array(WEIGHTS)
+    tried = _around(centres, NEAR, limit)
+    value, chosen = _cheapest(groups, tried, limit, weights)
+    again = _around(tried[np.argmin(value, axis=0)], FINER, limit)
+    value, chosen = _cheapest(groups, again, limit, weights)
+    at = np.argmin(value, axis=0)
+    found = {tuple(chosen[:, at[i], i].tolist()) for i in range(len(weights))}
+    return [np.array(entries) for entries in found]
+
+
+def _middle(rates: Floats, known: Known) -> Floats:
+    has = known.search.has[known.active]
+    low = np.where(has, rates, np.inf).min(axis=1)
+    high = np.where(has, rates, -np.inf).max(axis=1)
+    middle: Floats = (low + high) / 2
+    return middle
+
+
+def _around(centres: Floats, steps: tuple[float, ...], limit: Floats) -> Floats:
+    """Boxes beside these, each once; their middles are whole numbers of limit / 8."""
+    unit = limit / 8
+    offsets = np.stack(np.meshgrid(*[np.array(steps) * 8] * len(limit)), axis=-1).reshape(-1, len(limit))
+    found = np.rint(centres / unit)[:, None, :] + offsets
+    return np.unique(found.reshape(-1, len(limit)), axis=0) * unit
+
+
+class _Group(NamedTuple):
+    """The entries of one group that are worth looking at."""
+
+    entries: Ints
+    error: Floats
+    mean: Floats  # of each rate
+    deviation: Floats
+    has: Bools
+
+    @classmethod
+    def of(cls, known: Known, k: int, centres: Floats, limit: Floats) -> _Group:
+        search = known.search
+        entries = np.arange(search.table.start[k], search.table.start[k + 1])
+        a, b, sure = known.shapes(entries, k)
+        has = search.has[known.active, k]
+        mean = np.where(np.isnan(sure), a / (a + b), sure)
+        deviation = np.where(np.isnan(sure), np.sqrt(a * b / (a + b + 1)) / (a + b), 1e-6)
+        low, high = centres.min(axis=0) - limit, centres.max(axis=0) + limit
+        near = ((mean >= low[:, None]) & (mean <= high[:, None]) | ~has[:, None]).all(axis=0)
+        kept = np.flatnonzero(near)
+        if len(kept) > MOST_ENTRIES:  # evenly along the way, measured in standard deviations
+            length = (np.abs(np.diff(mean[:, kept], axis=1)) / deviation[:, kept][:, 1:]).max(axis=0)
+            way = np.concatenate([[0.0], np.cumsum(length)])
+            wanted = np.linspace(0.0, way[-1], MOST_ENTRIES)
+            kept = kept[np.unique(np.searchsorted(way, wanted).clip(0, len(kept) - 1))]
+        cost = search.arrays.cost[entries[kept]] / search.scale.unit
+        return cls(entries[kept], cost, mean[:, kept], deviation[:, kept], has)
+
+    def log_chance(self, i: int, middles: Floats, limit: float) -> Floats:
+        """Of rate i lying in each box: (boxes, entries)."""
+        if not self.has[i]:
+            return np.zeros((len(middles), len(self.entries)))
+        low, high = (
+            special.ndtr((middles[:, None] + side * limit / 2 - self.mean[i]) / self.deviation[i]) for side in (-1, 1)
+        )
+        out: Floats = np.log(np.maximum(high - low, 1e-30))
+        return out
+
+
+def _cheapest(groups: list[_Group], boxes: Floats, limit: Floats, weights: Floats) -> tuple[Floats, Ints]:
+    """The value of each box and weight, and the entry each group takes: (boxes, weights), (K, boxes, weights)."""
+    value = np.zeros((len(boxes), len(weights)))
+    chosen = np.empty((len(groups), len(boxes), len(weights)), dtype=np.int64)
+    parts = [np.unique(boxes[:, i], return_inverse=True) for i in range(len(limit))]
+    for k, group in enumerate(groups):
+        log = sum(group.log_chance(i, middles, limit[i])[at] for i, (middles, at) in enumerate(parts))
+        for j, weight in enumerate(weights):
+            total = group.error - weight * log
+            best = np.argmin(total, axis=1)
+            value[:, j] += total[np.arange(len(boxes)), best]
+            chosen[k, :, j] = group.entries[best]
+    return value, chosen

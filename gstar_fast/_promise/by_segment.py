@@ -26,8 +26,7 @@ import numpy as np
 
 from gstar_fast._base.arrays import Floats, Ints
 from gstar_fast._criteria import TOLERANCE
-from gstar_fast._promise.beliefs import Ground, active_rates, matched, moments, of_two
-from gstar_fast._promise.chance import PRIOR, Beliefs
+from gstar_fast._promise.chance import PRIOR, Beliefs, Ground, active_rates, matched, moments, of_two
 from gstar_fast._promise.choose import Asked, Option, Worth
 from gstar_fast._promise.planning import plan
 from gstar_fast._question.question import Question

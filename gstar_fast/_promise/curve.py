@@ -17,10 +17,9 @@ from gstar_fast._backends.interface import Arrays, Floats
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, Form
-from gstar_fast._promise import words
-from gstar_fast._promise.beliefs import Known, active_rates
 from gstar_fast._promise.by_group import WIDTHS, Entries, beliefs, option_at, result_of
-from gstar_fast._promise.choose import Option, Worth, upper_of
+from gstar_fast._promise.chance import Known, active_rates
+from gstar_fast._promise.choose import Option, Worth, promised_message, upper_of, with_verdict
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.answer.parts import Promise
@@ -61,7 +60,7 @@ class Curve(NamedTuple):
         chance, plain_chance = (of.chance(beliefs(of, one)) for one in (option, other))
         cost = max(made.error - plain.error, 0.0)
         promise = Promise(self.level, chance, {self.criterion: limit}, cost, plain, plain_chance)
-        return words.with_verdict(made, promise, "promised", words.promised(promise, made))
+        return with_verdict(made, promise, "promised", promised_message(promise, made))
 
     def thresholds(self) -> Floats:
         """One row a point; of a mixture the most probable."""

@@ -14,8 +14,7 @@ import numpy as np
 
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.names import Name
-from gstar_fast._promise.beliefs import Ground
-from gstar_fast._promise.chance import Beliefs
+from gstar_fast._promise.chance import Beliefs, Ground
 from gstar_fast._solver.answer.parts import RowsNeeded
 
 SURELY = 0.8  # share of samples in which a promise should come

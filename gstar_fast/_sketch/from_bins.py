@@ -6,7 +6,7 @@ import math
 import operator
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import NamedTuple, NoReturn, Self, SupportsIndex, cast
 
 import numpy as np
 
@@ -30,11 +30,11 @@ from gstar_fast._base.sections import NO_SUMS
 from gstar_fast._base.sketch_format import Cell, Content, Weights
 from gstar_fast._input.options import checked_bins, checked_limit, checked_window
 from gstar_fast._sketch.cell import spacing24
-from gstar_fast._sketch.saved import Saved
+from gstar_fast._sketch.options import Saved
 from gstar_fast._words import WEIGHT_UNIT
 
 COUNTS, EXACT, WEIGHTED = 5, 7, 9  # values of a row
-REST: tuple[Any, ...] = (None, None, 1, 1)  # sum, unit, number and squares where a row does not have them
+REST: tuple[object, ...] = (None, None, 1, 1)  # sum, unit, number and squares where a row does not have them
 HIGHEST_UNIT = 1024  # sums of scores within 2**1000 need none above this
 MOST_DIGITS = 1300  # of a whole number in a row: a sum of 2**63 scores within 2**1000 has fewer
 
@@ -256,7 +256,7 @@ def _read(rows: Iterable[Sequence[object]], given: tuple[Name, ...] | None) -> t
     return read, width, skipped
 
 
-def _read_row(at: int, values: tuple[Any, ...]) -> Counted:
+def _read_row(at: int, values: tuple[object, ...]) -> Counted:
     group, label, count, smallest, largest, total, unit, number, squares = (*values, *REST[len(values) - COUNTS :])
     name = clean_name(group, at)
     try:
@@ -305,7 +305,7 @@ def _total(total: object, unit: object, at: int) -> int:
     return number << exponent - SUM_UNIT
 
 
-def whole_number(value: Any) -> int | None:
+def whole_number(value: object) -> int | None:
     """An int, or a Decimal as databases return sums; None for anything else, and for impossibly large numbers."""
     if isinstance(value, (bool, np.bool_)):
         return None
@@ -314,15 +314,15 @@ def whole_number(value: Any) -> int | None:
             return None
         return int(value) if value == value.to_integral_value() else None
     try:
-        number = operator.index(value)
+        number = operator.index(cast(SupportsIndex, value))
     except TypeError:
         return None
     return number if number.bit_length() <= 4 * MOST_DIGITS else None
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value in a message; Python does not print an int of thousands of digits."""
     try:
         return f"{value!r}"
     except ValueError:
-        return f"an int of {value.bit_length()} bits"
+        return f"an int of {cast(int, value).bit_length()} bits"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -32,10 +32,11 @@ from gstar_fast._sketch import show
 from gstar_fast._sketch.columns import NO_LABELS, Columns, sections_of
 from gstar_fast._sketch.counting import Table, count, count_table, empty_like, skip_one
 from gstar_fast._sketch.from_bins import FromBins
-from gstar_fast._sketch.options import BatchOptions, PlotOptions, WindowOptions
+from gstar_fast._sketch.options import BatchOptions, PlotOptions, State, WindowOptions
 from gstar_fast._sketch.pooling import checked_min_rows, names_with, small_groups
-from gstar_fast._sketch.resolution import watch_of
-from gstar_fast._sketch.view import SketchView
+from gstar_fast._sketch.view import SketchView, watch_of
+from gstar_fast._sketch.view import check_order as check_order
+from gstar_fast._sketch.view import check_sketch as check_sketch
 
 if TYPE_CHECKING:
     import boost_histogram as bh
@@ -394,15 +395,15 @@ class Sketch(FromBins, SketchView):
         core = _backends.room("sketch", backend).Core
         self._set_up(backend, passing, lambda watch: core.from_bytes(data, limit, watch))
 
-    def __getstate__(self) -> dict[str, object]:
-        return {  # plain values, which skops saves too
+    def __getstate__(self) -> State:
+        return {
             "data": self.to_bytes(),
-            "skip": tuple(self._passing),
+            "skip": (*self._passing,),
             "memory_limit": self._core.memory_limit,
             "warned": self._warned,
         }
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: State) -> None:
         super().__setstate__(state)
         self._warned = state["warned"]
 
@@ -428,15 +429,3 @@ class Sketch(FromBins, SketchView):
 
     def _repr_html_(self) -> str:
         return show.html(self)
-
-
-def check_sketch(given: object) -> None:
-    """Reject what is not a sketch, such as the rows themselves."""
-    if not isinstance(given, Sketch):
-        raise refusal("needs_a_sketch", "sketch", value=given)
-
-
-def check_order(call: str, first: object) -> None:
-    """Reject a sketch in the place of thresholds."""
-    if isinstance(first, Sketch):
-        raise refusal("sketch_last", "sketch", value=call)

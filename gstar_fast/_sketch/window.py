@@ -18,8 +18,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._input.options import Passing
-from gstar_fast._sketch.options import RowOptions, SketchOptions, TableOptions, UpdateOptions
-from gstar_fast._sketch.saved import Saved
+from gstar_fast._sketch.options import RowOptions, Saved, SketchOptions, State, TableOptions, UpdateOptions
 from gstar_fast._sketch.sketch import Sketch
 
 __all__ = ["Window"]
@@ -189,9 +188,9 @@ class Window(Saved):
     def _sketches_in(cls, head: bytes) -> int:
         return HEADER.unpack_from(head)[3] if len(head) >= HEADER.size and head.startswith(MAGIC) else 1
 
-    def __getstate__(self) -> dict[str, object]:
+    def __getstate__(self) -> State:
         blank = self._blank  # its options are those of all panes
-        return {"data": self.to_bytes(), "skip": tuple(blank._passing), "memory_limit": blank._core.memory_limit}
+        return {"data": self.to_bytes(), "skip": (*blank._passing,), "memory_limit": blank._core.memory_limit}
 
 
 def _cut(data: bytes) -> tuple[int, list[bytes]]:

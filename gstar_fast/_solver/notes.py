@@ -15,8 +15,8 @@ from gstar_fast._base.text import first_few, printable_name, short_number
 from gstar_fast._criteria import CRITERION, Form, Limit
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SELECTED, SOLVER_RATES, Rate
-from gstar_fast._sketch.resolution import warn_if_coarse
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.view import warn_if_coarse
 from gstar_fast._solver.answer.parts import Note, has
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells, Outcome, Scale, effective_rows

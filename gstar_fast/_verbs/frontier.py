@@ -22,8 +22,8 @@ from gstar_fast._question.question import Limits, Question, check_criterion, war
 from gstar_fast._question.roles import ColumnsLike
 from gstar_fast._rates import SOLVER_RATES, has_rate, rates_of
 from gstar_fast._sketch.columns import warn_of_labels
-from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.view import look_at
 from gstar_fast._solver.answer.points import Frontier, Listed, Points
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells

@@ -14,8 +14,8 @@ from gstar_fast._question.options import Densities, ObjectiveLike, check_verb
 from gstar_fast._question.question import Limits, Question, warn_of_ratios
 from gstar_fast._question.roles import ColumnsLike
 from gstar_fast._sketch.columns import warn_of_labels
-from gstar_fast._sketch.resolution import look_at
 from gstar_fast._sketch.sketch import Sketch
+from gstar_fast._sketch.view import look_at
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.finish import check_pooled, settled_by_group, solved, spread

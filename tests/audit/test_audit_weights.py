@@ -8,7 +8,7 @@ from helpers.notes import texts
 from scipy import stats
 
 import gstar_fast as gf
-from gstar_fast._promise.beliefs import Known
+from gstar_fast._promise.chance import Known
 from gstar_fast._question.question import Question
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.search import prepare

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from gstar_fast._promise.beliefs import Known
-from gstar_fast._promise.chance import Beliefs, beta_cdf, chance, holds, within
+from gstar_fast._promise.chance import Beliefs, Known, beta_cdf, chance, holds, within
 from gstar_fast._question.question import Question
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.search import prepare

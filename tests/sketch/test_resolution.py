@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import gstar_fast as gf
-from gstar_fast._sketch.resolution import warn_if_coarse
+from gstar_fast._sketch.view import warn_if_coarse
 
 pytestmark = pytest.mark.usefixtures("backend")
 
