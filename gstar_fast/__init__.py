@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # what type checkers read; a test compares it with the table 
     from gstar_fast._question.cut import Segments as Segments
     from gstar_fast._report.report import report as report
     from gstar_fast._sketch.merging import merge_all as merge_all
-    from gstar_fast._sketch.proxies.proxy import ProxySketch as ProxySketch
+    from gstar_fast._sketch.proxy import ProxySketch as ProxySketch
     from gstar_fast._sketch.sketch import Sketch as Sketch
     from gstar_fast._sketch.window import Window as Window
     from gstar_fast._solver.answer.result import Result as Result
@@ -69,7 +69,7 @@ _ROOMS = {
     "_question.cut": ("Segments",),
     "_report.report": ("report",),
     "_sketch.merging": ("merge_all",),
-    "_sketch.proxies.proxy": ("ProxySketch",),
+    "_sketch.proxy": ("ProxySketch",),
     "_sketch.sketch": ("Sketch",),
     "_sketch.window": ("Window",),
     "_verbs.bounds": ("bounds",),

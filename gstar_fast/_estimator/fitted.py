@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,9 +22,8 @@ from gstar_fast._question.cut import Segments
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.result import Result
 
-State: TypeAlias = dict[str, Any]
-
-KEPT: State = {"_source": Source, "_roles": Roles, "_by": ByProbability}  # saved as plain tuples
+# attributes that are saved as plain tuples
+KEPT: dict[str, Callable[..., object]] = {"_source": Source, "_roles": Roles, "_by": ByProbability}
 
 
 class Fitted:
@@ -46,13 +46,13 @@ class Fitted:
 
     # The types that skops must trust are plain values and public classes.
 
-    def __getstate__(self) -> State:
-        state: State = super().__getstate__()  # type: ignore[assignment]
-        return state | {name: tuple(state[name]) for name in KEPT if state.get(name) is not None}
+    def __getstate__(self) -> dict[str, object]:
+        state: dict[str, object] = super().__getstate__()  # type: ignore[assignment]
+        return state | {name: (*cast(NamedTuple, state[name]),) for name in KEPT if state.get(name) is not None}
 
-    def __setstate__(self, state: State) -> None:
-        made = {name: kind(*state[name]) for name, kind in KEPT.items() if state.get(name) is not None}
-        super().__setstate__(state | made)  # type: ignore[misc]
+    def __setstate__(self, state: dict[str, object]) -> None:
+        saved = {name: cast(NamedTuple, state[name]) for name in KEPT if state.get(name) is not None}
+        super().__setstate__(state | {name: KEPT[name](*values) for name, values in saved.items()})  # type: ignore[misc]
 
     # --------------------------------------------------------------------------------------------------------- reading
 
@@ -91,12 +91,7 @@ class Fitted:
 
     # ------------------------------------------------------------------------------------------------------ predicting
 
-    def predict(
-        self,
-        X: object,
-        sensitive_features: object = None,
-        keys: ArrayLike | None = None,
-    ) -> Values:
+    def predict(self, X: object, sensitive_features: object = None, keys: ArrayLike | None = None) -> Values:
         """Decide rows by the threshold of their group.
 
         Parameters
@@ -135,11 +130,7 @@ class Fitted:
         return used[0][1]
 
     def score(
-        self,
-        X: object,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None = None,
-        sensitive_features: object = None,
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None, sensitive_features: object = None
     ) -> float:
         """Accuracy of `predict`."""
         return float(accuracy_score(y, self.predict(X, sensitive_features), sample_weight=sample_weight))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from numbers import Real
 from typing import Final, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -68,6 +70,16 @@ def _whole(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise refusal(name, name, value=value)
     return int(value)
+
+
+def checked_min_rows(min_rows: object) -> float:
+    """A number of rows that groups have which are not pooled."""
+    if isinstance(min_rows, (bool, np.bool_)) or not isinstance(min_rows, (Real, np.number)):
+        raise refusal("min_rows_type", "min_rows", value=min_rows)
+    number = float(min_rows)
+    if not (math.isfinite(number) and number >= 0):
+        raise refusal("min_rows", "min_rows", value=min_rows)
+    return number
 
 
 # ---------------------------------------------------------------------------------------- rows without score or group

@@ -15,8 +15,7 @@ from typing import Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from gstar_fast._backends.interface import Floats, Ints
-from gstar_fast._base.arrays import Values
+from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.text import row_count
 from gstar_fast._criteria import Form, Limit
 from gstar_fast._promise.chance import Beliefs, Ground

@@ -8,26 +8,26 @@ thresholds gain at the same limit.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gstar_fast._backends import room
-from gstar_fast._backends.interface import Arrays, Floats
+from gstar_fast._backends.interface import Arrays
 from gstar_fast._base.arrays import Bools
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._promise.by_group import WIDTHS, Entries, beliefs, option_at, result_of
-from gstar_fast._promise.chance import Known, active_rates
+from gstar_fast._promise.chance import Known
 from gstar_fast._promise.choose import Option, Worth, promised_message, upper_of, with_verdict
 from gstar_fast._question.question import Question
 from gstar_fast._rates import SOLVER_RATES
 from gstar_fast._solver.answer.parts import Promise
-from gstar_fast._solver.answer.points import Listed
+from gstar_fast._solver.answer.points import Frontier, Listed
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.mix import corners_of
-from gstar_fast._solver.search import Search, prepare
+from gstar_fast._solver.search import prepare
 
 FROM_EACH = 16  # points of the frontier of each width
 BOXES = 2_000_000
@@ -41,59 +41,45 @@ class Point(NamedTuple):
     plain: Option[Entries]
 
 
-class Curve(NamedTuple):
-    """Points from the smallest limit to the least error."""
-
-    search: Search
-    known: Known
-    criterion: str
-    level: float
-    points: list[Point]
-
-    def result(self, i: int) -> Result:
-        """A point as a result with a promise."""
-        limit, option, other = self.points[i]
-        question = self.search.question.limited(CRITERION[self.criterion].limit(limit))
-        search = replace(self.search, question=question)
-        plain, made = (result_of(search, one) for one in (other, option))
-        of = self.known.asked(question)
-        chance, plain_chance = (of.chance(beliefs(of, one)) for one in (option, other))
-        cost = max(made.error - plain.error, 0.0)
-        promise = Promise(self.level, chance, {self.criterion: limit}, cost, plain, plain_chance)
-        return with_verdict(made, promise, "promised", promised_message(promise, made))
-
-    def thresholds(self) -> Floats:
-        """One row a point; of a mixture the most probable."""
-        return np.array([list(result_of(self.search, point.option).thresholds.values()) for point in self.points])
-
-
-def promised_curve(cells: Cells, criterion: str, question: Question, level: float, randomize: bool) -> dict[str, Any]:
-    """What `frontier` makes its answer of."""
-    limited = question.limited(CRITERION[criterion].limit(CRITERION[criterion].largest))
+def promised_curve(cells: Cells, criterion: str, question: Question, level: float) -> Frontier:
+    """The frontier of limits that can be promised, from the smallest limit to the least error."""
+    randomize = question.randomize
+    limited = question.limited(CRITERION[criterion].limit(CRITERION[criterion].largest))  # which nothing breaks
     search = prepare(cells, limited, certain=True)
-    active = active_rates(limited)
-    swept = np.array([SOLVER_RATES[r] in CRITERION[criterion].rates for r in active])
-    found = curve(search, criterion, swept, level, randomize)
-    if not found.points:
-        raise refusal("no_promise", "confidence", value=level, limit=criterion)
-    return {
-        "criterion": criterion,
-        "groups": search.groups,
-        "gaps": np.array([point.limit for point in found.points]),
-        "costs": np.array([point.option.cost for point in found.points]),
-        "thresholds": found.thresholds(),
-        "randomized": randomize,
-        "weighted": question.weighted,
-        "proven_to": 1.0,
-        "penalty": None,
-        "_points": Listed(tuple(map(found.result, range(len(found.points))))),
-        "confidence": level,
-    }
-
-
-def curve(search: Search, criterion: str, swept: Bools, level: float, randomize: bool) -> Curve:
-    """The promised limits; `search` has certain entries, and a limit on the criterion that nothing breaks."""
     known = Known.of(search)
+    swept = np.array([SOLVER_RATES[r] in CRITERION[criterion].rates for r in known.active])
+    points = _points(known, criterion, swept, level, randomize)
+    if not points:
+        raise refusal("no_promise", "confidence", value=level, limit=criterion)
+    return Frontier(
+        criterion=criterion,
+        groups=search.groups,
+        gaps=np.array([point.limit for point in points]),
+        costs=np.array([point.option.cost for point in points]),
+        thresholds=np.array([list(result_of(search, point.option).thresholds.values()) for point in points]),
+        randomized=randomize,
+        proven_to=1.0,
+        penalty=None,
+        _points=Listed(tuple(_result(known, criterion, level, point) for point in points)),
+        confidence=level,
+        weighted=question.weighted,
+    )
+
+
+def _result(known: Known, criterion: str, level: float, point: Point) -> Result:
+    """A point as a result with a promise."""
+    limit, option, other = point
+    of = known.asked(known.question.limited(CRITERION[criterion].limit(limit)))
+    plain, made = (result_of(of.search, one) for one in (other, option))
+    chance, plain_chance = (of.chance(beliefs(of, one)) for one in (option, other))
+    cost = max(made.error - plain.error, 0.0)
+    promise = Promise(level, chance, {criterion: limit}, cost, plain, plain_chance)
+    return with_verdict(made, promise, "promised", promised_message(promise, made))
+
+
+def _points(known: Known, criterion: str, swept: Bools, level: float, randomize: bool) -> list[Point]:
+    """The promised limits; the search has a limit on the criterion that nothing breaks."""
+    search = known.search
     asked = next(limit for limit in search.question.limits if limit.criterion.name == criterion)
     most, added = asked.criterion.largest, asked.form is Form.SUM
     plain = _frontier(known, search.arrays, swept, randomize, added)
@@ -103,10 +89,10 @@ def curve(search: Search, criterion: str, swept: Bools, level: float, randomize:
         banded = replace(search.arrays, low=low, high=high)
         options += [option for _, option in _frontier(known, banded, swept, randomize, added)]
     worth = Worth.of(search.scale, search.table.totals, search.table.at_unified)
+    gaps = [gap for gap, _ in plain]
     found = []
     for option in options:
         limit = upper_of(known, beliefs(known, option), 1 - level, asked)
-        gaps = [gap for gap, _ in plain]
         beside = plain[max(int(np.searchsorted(gaps, limit + 1e-12, side="right")) - 1, 0)][1]
         if option.cost <= worth.most(beside.cost) and limit < most:
             found.append(Point(limit, option, beside))
@@ -114,7 +100,7 @@ def curve(search: Search, criterion: str, swept: Bools, level: float, randomize:
     for point in sorted(found, key=lambda point: (point.limit, point.option.cost)):
         if not kept or point.option.cost < kept[-1].option.cost:
             kept.append(point)
-    return Curve(search, known, criterion, level, kept)
+    return kept
 
 
 def _frontier(

@@ -19,7 +19,7 @@ from gstar_fast._base.refusals.place import bad_option
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.warn import warn
 from gstar_fast._criteria import CRITERION, ENDS, KNOWN, LIMITED, TOLERANCE, Criterion, Form, Limit, limit_texts
-from gstar_fast._input.options import checked_flag
+from gstar_fast._input.options import checked_flag, checked_min_rows
 from gstar_fast._question.cut import Code, Column, Segments
 from gstar_fast._question.options import (
     OBJECTIVES,
@@ -39,7 +39,6 @@ from gstar_fast._question.options import (
 )
 from gstar_fast._question.roles import read_columns, read_decide_by
 from gstar_fast._rates import SOLVER_RATES
-from gstar_fast._sketch.pooling import checked_min_rows
 from gstar_fast._words import GIVEN
 
 LimitKey: TypeAlias = str | tuple[str, Name]  # what a limit is about

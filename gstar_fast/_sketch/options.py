@@ -28,11 +28,15 @@ class ReadOptions(TypedDict, total=False):
     missing_group: Name
 
 
-class WindowOptions(ReadOptions, total=False):
-    """Options of `Sketch`, but for the groups."""
+class GridOptions(TypedDict, total=False):
+    """Options of `Sketch` that say where its bins are."""
 
     bins: int
     range: tuple[float, float] | None
+
+
+class WindowOptions(ReadOptions, GridOptions, total=False):
+    """Options of `Sketch`, but for the groups."""
 
 
 class SketchOptions(WindowOptions, total=False):

@@ -6,12 +6,14 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, Self, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from gstar_fast import _backends
 from gstar_fast._backends.interface import SketchCore, Watch
-from gstar_fast._base.names import Name, Scalar, given_names
+from gstar_fast._base.names import Name, Scalar, clean_name, given_names
 from gstar_fast._base.public import lives_in
+from gstar_fast._base.refusals.place import bad_option
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.sections import LabelTexts
 from gstar_fast._base.warn import warn
@@ -22,6 +24,7 @@ from gstar_fast._input.options import (
     Passing,
     checked_batch,
     checked_bins,
+    checked_min_rows,
     checked_passing,
     checked_reading,
     checked_threads,
@@ -33,10 +36,10 @@ from gstar_fast._sketch.columns import NO_LABELS, Columns, sections_of
 from gstar_fast._sketch.counting import Table, count, count_table, empty_like, skip_one
 from gstar_fast._sketch.from_bins import FromBins
 from gstar_fast._sketch.options import BatchOptions, PlotOptions, State, WindowOptions
-from gstar_fast._sketch.pooling import checked_min_rows, names_with, small_groups
 from gstar_fast._sketch.view import SketchView, watch_of
 from gstar_fast._sketch.view import check_order as check_order
 from gstar_fast._sketch.view import check_sketch as check_sketch
+from gstar_fast._words import WEIGHT_UNIT
 
 if TYPE_CHECKING:
     import boost_histogram as bh
@@ -358,9 +361,21 @@ class Sketch(FromBins, SketchView):
         >>> fewer.groups, fewer.pooled_groups
         (('a', 'other'), ('b', 'c'))
         """
-        frozen = self._core.copy()
-        small = small_groups(frozen, checked_min_rows(min_rows))
-        core = frozen.relabelled(names_with(frozen.groups, small, name)) if small else frozen
+        least, core = checked_min_rows(min_rows), self._core.copy()
+        rows = sum(core.counts(label).sum(axis=1) for label in range(3)) + (core.below() + core.above()).sum(axis=0)
+        if core.weighted:
+            rows = (rows / WEIGHT_UNIT) ** 2 / np.maximum(core.squared_weights().sum(axis=0), 1e-300)
+        small = tuple(group for group, n in zip(core.groups, rows.tolist(), strict=True) if n < least)
+        if small:
+            shared = clean_name(name)
+            if shared in core.groups and shared not in small:
+                raise bad_option(
+                    "name",
+                    f"the sketch has a group {shared!r} that is not small, so small groups cannot be pooled under that "
+                    "name; choose another: name=...",
+                )
+            pooled = set(small)
+            core = core.relabelled(tuple(shared if group in pooled else group for group in core.groups))
         new = type(self)._around(core, self)
         new.pooled_groups = small
         return new

@@ -142,7 +142,7 @@ def _by_group(cells: Cells, criterion: str, question: Question, by: str, penalti
     """The frontier of thresholds by group."""
     added = CRITERION[criterion].form is Form.SUM
     if question.confidence is not None:
-        return Frontier(**promised_curve(cells, criterion, question, question.confidence, question.randomize))
+        return promised_curve(cells, criterion, question, question.confidence)
     swept_rates = tuple(map(SOLVER_RATES.index, CRITERION[criterion].rates))
     search = prepare(cells, question, swept=swept_rates)
     check_groups(Question(limits=(CRITERION[criterion].limit(1.0),)), search.groups, has_rate(search.table.totals))

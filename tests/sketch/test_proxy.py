@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gstar_fast as gf
-from gstar_fast._sketch.proxies.proxy import monotone
+from gstar_fast._sketch.proxy import monotone
 from gstar_fast.errors import InputError
 
 

@@ -12,7 +12,7 @@ import gstar_fast as gf
 from gstar_fast._base.bytes import varint
 from gstar_fast._base.sections import UNMIXED
 from gstar_fast._sketch.columns import ASSUMED
-from gstar_fast._sketch.proxies.linearity import Fit, fit_of, segments_of
+from gstar_fast._sketch.proxy import Fit, fit_of, segments_of
 
 LIMITS = {"equalized_odds": 0.05}
 

@@ -8,8 +8,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from gstar_fast._backends.interface import Arrays, Floats, Ints
-from gstar_fast._base.arrays import Values
+from gstar_fast._backends.interface import Arrays
+from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.refusals.place import bad_value
 
 Numbers: TypeAlias = Sequence[int | Ints] | Ints  # a candidate a group; or arrays of them, for many choices at once

@@ -7,7 +7,7 @@ rows, and the few scores that are too near to zero for a column, are counted by 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
 
@@ -16,11 +16,11 @@ from gstar_fast._backends.numba.loops import GROW
 from gstar_fast._backends.numba.pending import CHUNK, MOST_PENDING, Pending
 from gstar_fast._backends.numpy import sketch as reference
 from gstar_fast._backends.numpy.cells import places_of
-from gstar_fast._base.arrays import Ints, Values
+from gstar_fast._backends.numpy.sketch import Batch
+from gstar_fast._base.arrays import Ints
 from gstar_fast._base.grid import LARGEST_SCORE, LOWEST_LEVEL, Extent, window_of
 from gstar_fast._base.names import Name
 
-Batch: TypeAlias = tuple[Values, Values | None, Values, tuple[Name, ...] | None, bool, bool]  # up to `unlabelled_code`
 PARALLEL = 65_536  # least rows for each thread
 
 
@@ -41,33 +41,17 @@ class Core(reference.Core):
         self.update(arrays[0], None if labels is None else arrays[1], arrays[-1], None, None, skip_nan, threads)
         return True
 
-    def update(
-        self,
-        scores: Values,
-        labels: Values | None,
-        codes: Values,
-        names: tuple[Name, ...] | None,
-        weights: Values | None,
-        skip_nan: bool,
-        threads: int,
-        unlabelled_code: bool = False,
-        repeats: Values | None = None,
-    ) -> None:
-        """Count a batch, all or nothing."""
-        n, batch = len(scores), (scores, labels, codes, names, skip_nan, unlabelled_code)
-        plain = weights is None and repeats is None
+    def _count_plain(self, batch: Batch, threads: int) -> bool:
+        n = len(batch[0])
         with LOCK:  # another thread may add weighted rows
-            done = plain and n <= CHUNK and self._can_count(n)
+            done = n <= CHUNK and self._can_count(n)
             if done:
                 self._consume(batch, 0, n)
-        if plain and n > CHUNK and (self.weighted or self._can_count(n)):
+        if n > CHUNK and (self.weighted or self._can_count(n)):
             twin, done = self._counted_apart(batch, n, threads), True
             with LOCK:
                 self._take(twin)
-        if done:
-            self._tell()
-        else:
-            super().update(scores, labels, codes, names, weights, skip_nan, threads, unlabelled_code, repeats)
+        return done
 
     def update_one(self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1) -> None:
         """Count one row."""

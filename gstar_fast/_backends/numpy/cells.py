@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -89,11 +88,10 @@ class Cells:
     def gathered(self, places: Values, n_groups: int) -> Cells:
         """The same rows with group g at `places[g]`, where several may meet."""
         new = Cells(n_groups, self.counts.shape[2], self.weighted)
-        where: Any = (slice(None), places)  # NumPy's stubs know no slices in `at`
         for key in ADDED if self.weighted else COUNTED:
-            np.add.at(getattr(new, key), where, getattr(self, key))
-        np.minimum.at(new.mins, where, self.mins)
-        np.maximum.at(new.maxs, where, self.maxs)
+            np.add.at(getattr(new, key).swapaxes(0, 1), places, getattr(self, key).swapaxes(0, 1))
+        np.minimum.at(new.mins.T, places, self.mins.T)
+        np.maximum.at(new.maxs.T, places, self.maxs.T)
         return new
 
     def become_weighted(self) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from gstar_fast._base.sketch_format import Cell, Content, Weights
 from gstar_fast._words import WEIGHT_UNIT
 
 DEFAULT_BINS = 4096
+
+Batch: TypeAlias = tuple[Values, Values | None, Values, tuple[Name, ...] | None, bool, bool]  # of `update`
 
 
 class Core:
@@ -81,15 +83,21 @@ class Core:
         names: tuple[Name, ...] | None,
         weights: Values | None,
         skip_nan: bool,
-        threads: int,  # noqa: ARG002
+        threads: int,
         unlabelled_code: bool = False,
         repeats: Values | None = None,
     ) -> None:
         """Count a batch, all or nothing."""
-        with LOCK:
-            how = skip_nan, unlabelled_code, self.groups if self.given else None, self.weighted
-            self._count(read_rows(scores, labels, codes, names, weights, repeats, *how))
+        batch = scores, labels, codes, names, skip_nan, unlabelled_code
+        if weights is not None or repeats is not None or not self._count_plain(batch, threads):
+            with LOCK:
+                how = skip_nan, unlabelled_code, self.groups if self.given else None, self.weighted
+                self._count(read_rows(scores, labels, codes, names, weights, repeats, *how))
         self._tell()
+
+    def _count_plain(self, batch: Batch, threads: int) -> bool:  # noqa: ARG002
+        """Count rows without weights in another way, all or nothing; False, and nothing done, where there is none."""
+        return False
 
     def update_one(self, score: float, label: int | None, group: Name, *, weight: float = 1, repeats: int = 1) -> None:
         """Count one row."""

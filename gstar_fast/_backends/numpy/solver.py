@@ -26,9 +26,9 @@ from gstar_fast._backends.common.choices import (
 )
 from gstar_fast._backends.common.descent import alternate as alternate
 from gstar_fast._backends.common.descent import newton as newton
-from gstar_fast._backends.interface import Arrays, Floats, Ints, SmoothProblem, Table
+from gstar_fast._backends.interface import Arrays, SmoothProblem, Table
 from gstar_fast._backends.numpy.targets import solve_penalties as solve_penalties
-from gstar_fast._base.arrays import Bools, Flags
+from gstar_fast._base.arrays import Bools, Flags, Floats, Ints
 
 
 def tabulate(rows: Ints, price_fp: int, price_fn: int) -> Table:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gstar_fast._backends.common.choices import Windows, allowed, entries, loss_of, refuse_bands, within
-from gstar_fast._backends.interface import Arrays, Floats, Ints
-from gstar_fast._base.arrays import Values
+from gstar_fast._backends.interface import Arrays
+from gstar_fast._base.arrays import Floats, Ints, Values
 
 FEW = 50_000  # choices that are tried one by one from the start
 SMALL = 512  # choices of a node that are tried rather than split further
@@ -202,6 +202,14 @@ class Targets:
             return None
         return Candidates(group, first, gap, p.cost[entry] / p.unit)
 
+    def bounded(self, node: Node) -> tuple[Candidates, Relaxed] | None:
+        """A node's candidates and their relaxation; None if they cannot hold a better choice."""
+        c = self.candidates(node)
+        if c is None:
+            return None
+        relaxed = self.relax(node, c)
+        return None if relaxed.bound > self.cutoff() else (c, relaxed)
+
     def relax(self, node: Node, c: Candidates) -> Relaxed:
         """Maximise over nu the sum of each group's cheapest candidate."""
         rounding = running_sum(self.rounding * (node.high - node.low))
@@ -268,12 +276,10 @@ class Targets:
         return float(self.best[0] * (1 + 1e-13) + 1e-18)
 
     def push(self, node: Node) -> None:
-        c = self.candidates(node)
-        if c is None:
+        found = self.bounded(node)
+        if found is None:
             return
-        relaxed = self.relax(node, c)
-        if relaxed.bound > self.cutoff():
-            return
+        c, relaxed = found
         if self.promising(relaxed.numbers) and self.key(relaxed.numbers) < self.best:
             self.offer(relaxed.numbers)
         value = c.gap + relaxed.nu * c.share
@@ -311,12 +317,10 @@ class Targets:
             return
         if self.best[2]:
             self.lean()
-        c = self.candidates(node)
-        if c is None:
+        found = self.bounded(node)
+        if found is None:
             return
-        relaxed = self.relax(node, c)
-        if relaxed.bound > self.cutoff():
-            return
+        relaxed = found[1]
         numbers = relaxed.numbers
         parts = node.windows.split(p, p.total, numbers)
         if parts:  # a broken limit: as in the search for limits

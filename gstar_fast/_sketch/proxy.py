@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from threading import Lock
-from typing import Any, Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,7 +24,7 @@ from gstar_fast._input.group_columns import check_one_length
 from gstar_fast._input.options import NOTHING
 from gstar_fast._sketch.columns import CONTRADICTED
 from gstar_fast._sketch.counting import count
-from gstar_fast._sketch.proxies.linearity import LEVELS, Fit, fit_of, segments_of
+from gstar_fast._sketch.options import GridOptions
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
@@ -32,6 +32,13 @@ COARSE = 256  # bins of the counts by segment
 BLOCK = 8192  # rows whose products, in units of 2**-40, add up exactly in float64
 CLOSE = 1e-6  # how far from 1 the probabilities of a row may be
 LABELS = (0, 1, UNLABELLED)
+LEVEL = 0.01  # how often the test warns if the assumptions hold
+RANGES = 5  # score ranges, with about equal numbers of rows
+POWERS = (2, 3)  # of the probabilities; under the assumptions they explain nothing
+FEWEST = 100  # rows of a label for each group
+LEAST_WORTH = 50  # effective rows that a contrast needs
+STEPS = 8  # probabilities of the likeliest group are cut at 4/8, 5/8, 6/8 and 7/8
+LEVELS = 5
 
 Row: TypeAlias = tuple[object, ...]  # as `Sketch.from_bins` takes it
 
@@ -76,7 +83,7 @@ class ProxySketch:
         if len(names) < 2:
             raise refusal("proxy_groups", "groups", value=len(names))
         self._mixed = Sketch(groups=names, bins=bins, range=range)
-        self._options: dict[str, Any] = {"bins": bins, "range": range}
+        self._options: GridOptions = {"bins": bins, "range": range}
         self._products: Objects = np.zeros((3, len(names), len(names)), dtype=object)  # whole numbers of 2**-40
         self._cells = Sketch(groups=np.arange(LEVELS * len(names)).tolist(), **self._coarse)  # rows by segment
         self._sums: Objects = np.zeros((3, LEVELS * len(names), len(names)), dtype=object)  # of these, in 2**-20
@@ -89,7 +96,7 @@ class ProxySketch:
         return self._mixed.groups
 
     @property
-    def _coarse(self) -> dict[str, Any]:
+    def _coarse(self) -> GridOptions:
         """Options of the counts for the test of assumptions, which needs few score ranges."""
         return {**self._options, "bins": min(self._options["bins"], COARSE)}
 
@@ -156,11 +163,11 @@ class ProxySketch:
             self._sums = self._sums + sums
             self._rows += rows
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         with self._lock:
             return {**self.__dict__, "_mixed": self._mixed.copy(), "_cells": self._cells.copy(), "_lock": None}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state, _lock=Lock())
 
     def merge(self, other: ProxySketch) -> Self:
@@ -169,8 +176,9 @@ class ProxySketch:
             raise refusal("proxy_merge", "other", value=type(other).__name__)
         if other.groups != self.groups:
             raise refusal("proxy_merge", "other", value=f"one of the groups {list(other.groups)!r}")
-        taken = other.__getstate__()
-        self._add(*(taken[name] for name in ("_mixed", "_cells", "_products", "_sums", "_rows")))
+        with other._lock:
+            taken = other._mixed.copy(), other._cells.copy(), other._products, other._sums, other._rows
+        self._add(*taken)
         return self
 
     def unmixed(self) -> Sketch:
@@ -240,7 +248,7 @@ def _fit(cells: Sketch, sums: Objects) -> Fit:
     return Fit(sum(fit.chi_square for fit in fits), sum(fit.degrees for fit in fits))  # labels are independent
 
 
-def _in_order(given: Any, groups: tuple[Name, ...]) -> Any:
+def _in_order(given: ArrayLike, groups: tuple[Name, ...]) -> ArrayLike:
     """Columns of a frame that are named as the groups are, in the order of the groups; anything else as it is."""
     names = list(getattr(given, "columns", ()))
     if names == list(groups) or not set(names) & set(groups):
@@ -361,3 +369,80 @@ def monotone(values: NDArray[np.float64]) -> Floats:
         means.append(mean)
         sizes.append(size)
     return np.repeat(means, sizes)
+
+
+# ----------------------------------------------------------------------------------------------------------- linearity
+
+# Unmixing assumes that the shares of rows in a score range are linear in the probabilities of the groups; this is
+# tested. `docs/reference/proxies.md` has the formulas, the level and the power.
+
+
+def segments_of(probabilities: Floats) -> Ints:
+    """Segment of each row: its likeliest group, and one of `LEVELS` levels of that group's probability."""
+    likeliest = probabilities.argmax(axis=1)
+    level = np.ceil(STEPS * probabilities.max(axis=1)).astype(np.int64) - STEPS // 2
+    out: Ints = LEVELS * likeliest + np.clip(level, 0, LEVELS - 1)
+    return out
+
+
+class Fit(NamedTuple):
+    """How far counts are from linear ones: a chi-square and its degrees of freedom."""
+
+    chi_square: float
+    degrees: int
+
+    @property
+    def chance(self) -> float:
+        """The chance of a chi-square this large if the assumptions hold."""
+        from scipy.special import chdtrc  # not at import: the package starts without scipy
+
+        return float(chdtrc(self.degrees, self.chi_square)) if self.degrees else 1.0
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether the assumptions are rejected."""
+        return self.chance < LEVEL
+
+
+def fit_of(counts: Ints, sums: Floats) -> Fit:
+    """Fit of one label's rows, from (segments, bins) counts and (segments, groups) sums of probabilities."""
+    used = counts.sum(axis=1) > 0
+    seen, rows = _in_ranges(counts[used]), counts[used].sum(axis=1).astype(np.float64)
+    n_groups = sums.shape[1]
+    if len(rows) <= n_groups or rows.sum() < FEWEST * n_groups or seen.shape[1] < 2:
+        return Fit(0.0, 0)
+    mean = sums[used] / rows[:, None]
+    weighted = (rows[:, None] * mean).T
+    more = np.hstack([mean**power for power in POWERS])
+    solved = np.linalg.lstsq(weighted @ mean, np.hstack([weighted @ more, mean.T @ seen]), rcond=None)[0]
+    share = np.clip(mean @ solved[:, more.shape[1] :], 1e-3, None)
+    share /= share.sum(axis=1, keepdims=True)
+    contrasts = _contrasts(more - mean @ solved[:, : more.shape[1]], rows)
+    found = (contrasts.T @ seen)[:, :-1].ravel()
+    if not len(found):
+        return Fit(0.0, 0)
+    share = share[:, :-1]
+    # each row falls into one range: variances share (1 - share), covariances -share share
+    each = rows[:, None, None] * (
+        np.einsum("sa,ab->sab", share, np.eye(share.shape[1])) - share[:, :, None] * share[:, None, :]
+    )
+    covariance = np.einsum("sc,sab,sd->cadb", contrasts, each, contrasts).reshape(len(found), len(found))
+    return Fit(float(found @ np.linalg.solve(covariance, found)), len(found))
+
+
+def _in_ranges(counts: Ints) -> Floats:
+    """The same rows in a few ranges of neighbouring bins, with about equal numbers of rows."""
+    below = np.cumsum(counts.sum(axis=0))
+    ends = np.unique(np.searchsorted(below, below[-1] * np.arange(1, RANGES + 1) / RANGES)) + 1
+    starts = np.concatenate([[0], ends[:-1]])
+    return np.add.reduceat(counts, starts, axis=1).astype(np.float64)
+
+
+def _contrasts(left: Floats, rows: Floats) -> Floats:
+    """Orthogonal contrasts of the residuals `left`, without those that are nearly zero or depend on few rows."""
+    _, sizes, turned = np.linalg.svd(np.sqrt(rows)[:, None] * left, full_matrices=False)
+    turned = turned[sizes > 1e-6 * math.sqrt(rows.sum())]
+    out: Floats = left @ turned.T
+    squares = rows[:, None] * out**2
+    worth = squares.sum(axis=0) ** 2 / (squares * out**2).sum(axis=0)
+    return out[:, worth >= LEAST_WORTH]

@@ -1,1 +1,0 @@
-"""Sketches of rows whose group is only known with probabilities."""
