@@ -17,9 +17,8 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_option, bad_type
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._density.bandwidth import bandwidth_of
 from gstar_fast._density.cell import Cell, NoDensityError, cell_of, cells_of
-from gstar_fast._density.given import PARAMETERS, Given, given
+from gstar_fast._density.given import PARAMETERS, Given, bandwidth_of, given
 from gstar_fast._sketch.sketch import Sketch, check_sketch
 from gstar_fast._words import FAMILIES, KINDS
 

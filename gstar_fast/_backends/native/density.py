@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from gstar_fast import _core
 from gstar_fast._core import fit_gamma, fit_student_t
 
@@ -12,15 +10,10 @@ __all__ = ["empirical", "family", "fit_gamma", "fit_student_t", "kde"]
 empirical = _core.Density.empirical
 kde = _core.Density.kde
 
-_FAMILIES: dict[str, Callable[..., _core.Density]] = {
-    "normal": _core.Density.normal,
-    "student_t": _core.Density.student_t,
-    "gamma": _core.Density.gamma,
-}
-
 
 def family(
     name: str, parameters: tuple[float, ...], below: float, above: float, low: float, high: float
 ) -> _core.Density:
     """`normal`, `student_t` or `gamma`; low and high are where thresholds will be looked for."""
-    return _FAMILIES[name](*parameters, below, above, low, high)
+    made: _core.Density = getattr(_core.Density, name)(*parameters, below, above, low, high)
+    return made
