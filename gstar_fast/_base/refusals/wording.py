@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from gstar_fast import errors
+import gstar_fast.errors
 from gstar_fast._base.text import first_few, near
 from gstar_fast.errors import _Coded
 
@@ -160,7 +160,8 @@ def table_of(text: str, cases: Mapping[str, Sentence]) -> dict[str, Entry]:
     out: dict[str, Entry] = {}
     for block in re.split(r"\n(?=\S)", text.strip()):
         kind, *lines = re.split(r"\n    (?=\S)", block)
+        error = getattr(gstar_fast.errors, kind)
         for code, template in (" ".join(line.split()).split(": ", 1) for line in lines):
             assert code not in out, "a code has two sentences"
-            out[code] = Entry(getattr(errors, kind), template, cases.get(code, Entry._field_defaults["case"]))
+            out[code] = Entry(error, template, cases.get(code, Entry._field_defaults["case"]))
     return out
