@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from gstar_fast._base.arrays import Values
 from gstar_fast._base.names import Name, Scalar, as_tuple
 from gstar_fast._base.refusals.place import bad_option, bad_option_type, bad_value
 from gstar_fast._base.refusals.refusal import refusal
@@ -170,14 +171,18 @@ def refuse_randomized(decider: Decider, what: str) -> None:
 
 
 def to_onnx(
-    decider: Decider | SolvedLike, *, score: str = "score", group: str | Sequence[str] = "group"
+    decider: Decider | SolvedLike,
+    *,
+    score: str = "score",
+    group: str | Sequence[str] = "group",
+    score_type: Literal["float64", "float32"] = "float64",
 ) -> onnx.ModelProto:
     """An ONNX model that decides rows as the decider does; needs the extra `gstar-fast[onnx]`.
 
-    Inputs are `score` (double, any length) and, unless thresholds are unified, `group` (string or int64 as the groups
+    Inputs are `score` (any length) and, unless thresholds are unified, `group` (string or int64 as the groups
     are), or one input for each column of groups. Where thresholds have cut points, `group` is a double, the number that
     stands for the group. Outputs are `decision` (bool) and `valid` (bool): False where the
-    decider would raise, and then the decision is False too. Give float32 scores as double; the conversion is exact.
+    decider would raise, and then the decision is False too.
 
     Parameters
     ----------
@@ -187,6 +192,9 @@ def to_onnx(
         Name of the input of scores.
     group : str or list of str
         Name of the input of groups. Where groups are tuples, the names of their inputs in that order.
+    score_type : {"float64", "float32"}
+        Type of the scores: "float32" to merge the graph behind a model with such an output. Each threshold is then the
+        least float32 that is not below it, which decides every float32 score alike.
 
     Returns
     -------
@@ -198,6 +206,8 @@ def to_onnx(
         from onnx import TensorProto, helper, numpy_helper
     except ImportError:
         raise ImportError("to_onnx needs the package onnx; install it with: pip install gstar-fast[onnx]") from None
+    if score_type not in ("float64", "float32"):
+        raise refusal("not_one_of", "score_type", value=score_type, limit=("float64", "float32"))
     decider = as_decider(decider)
     refuse_randomized(decider, "ONNX")
     columns = group_columns_of(decider, group)
@@ -219,15 +229,16 @@ def to_onnx(
 
     names = decider.groups
     unknown = decider._thresholds.unknown_threshold
-    inputs = [helper.make_tensor_value_info(score, TensorProto.DOUBLE, ["rows"])]
+    score_kind = TensorProto.DOUBLE if score_type == "float64" else TensorProto.FLOAT
+    inputs = [helper.make_tensor_value_info(score, score_kind, ["rows"])]
     constants = {"nan_accepted": np.array(decider.nan is True), "nan_refused": np.array(decider.nan == "raise")}
     known = None
     if decider.unified:
-        constants["threshold"] = np.array(next(iter(decider.thresholds.values())))
+        constants["threshold"] = _least(next(iter(decider.thresholds.values())), score_type)
     elif decider.cuts is not None:
         inputs.append(helper.make_tensor_value_info(columns[0], TensorProto.DOUBLE, ["rows"]))
         by_segment = decider._thresholds.by_segment
-        constants["thresholds"] = np.array([math.inf if one is None else one for one in by_segment])
+        constants["thresholds"] = _least([math.inf if one is None else one for one in by_segment], score_type)
         constants["cut/beyond"] = np.array(len(by_segment) - 1, np.int64)  # the place of NaN
         if decider.cuts:
             constants |= {"cut/cuts": np.array([decider.cuts]), "cut/across": np.array([1], np.int64)}
@@ -255,7 +266,8 @@ def to_onnx(
                 constants[f"base_{i}"] = np.array(len(here) + 1, np.int64)
                 code = node("Add", [node("Mul", [code, f"base_{i}"], f"shifted_{i}"), digit], f"code_{i}")
         place = code if len(columns) == 1 else encode(code, TensorProto.INT64, codes, "place")
-        constants["thresholds"] = np.array([*decider.thresholds.values(), math.inf if unknown is None else unknown])
+        thresholds = [*decider.thresholds.values(), math.inf if unknown is None else unknown]
+        constants["thresholds"] = _least(thresholds, score_type)
         node("Gather", ["thresholds", place], "threshold")
         if unknown is None:
             constants["n_groups"] = np.array(len(names), np.int64)
@@ -282,6 +294,14 @@ def to_onnx(
     helper.set_model_props(model, origin)
     onnx.checker.check_model(model)
     return model
+
+
+def _least(thresholds: float | list[float], score_type: str) -> Values:
+    """The least numbers of this type that are not below the thresholds."""
+    exact = np.array(thresholds)
+    with np.errstate(over="ignore"):
+        rounded = exact.astype(score_type)
+        return np.where(rounded < exact, np.nextafter(rounded, rounded.dtype.type(math.inf)), rounded)
 
 
 def _numbered(names: Sequence[Name]) -> tuple[list[list[Scalar]], list[int]]:

@@ -189,6 +189,56 @@ def test_onnxruntime_decides_alike(options, dtype):
     assert run_onnx(to_onnx(decider), score=scores.astype(np.float64), group=groups) == answers(decider, scores, groups)
 
 
+@pytest.mark.parametrize("options", POLICIES, ids=str)
+def test_onnx_of_float32_scores_decides_alike(options):
+    pytest.importorskip("onnx")
+    huge = {"beyond": 1e300, "below": -1e300, "largest": float(np.finfo(np.float32).max), "less than tiny": -1e-60}
+    decider = gf.Decider(THRESHOLDS | huge, **options)
+    with np.errstate(over="ignore"):
+        near = np.array(list(decider.thresholds.values()), np.float32)
+        near = np.concatenate([np.nextafter(near, towards) for towards in (np.float32(-INF), near, np.float32(INF))])
+    scores, names = np.concatenate([np.unique(hard_rows(np.float32)[0]), near]), [*decider.groups, "unseen"]
+    scores, groups = np.repeat(scores, len(names)), np.tile(np.array(names, object), len(scores))
+    given = run_onnx(to_onnx(decider, score_type="float32"), score=scores, group=groups)
+    assert given == answers(decider, scores, groups)
+    cut = gf.Decider({0: 0.1, 1: 1e-310}, cuts=[0.5], nan=decider.nan)
+    numbers = np.tile(np.array([0.25, 0.75, NAN]), len(scores))
+    scores = np.repeat(scores, 3)
+    assert run_onnx(to_onnx(cut, score_type="float32"), score=scores, group=numbers) == answers(cut, scores, numbers)
+
+
+def test_onnx_of_float32_scores_is_merged_behind_a_model_of_them():
+    """Most models answer in float32: one graph then goes from features to decisions."""
+    onnx = pytest.importorskip("onnx")
+    from onnx import TensorProto, compose, helper
+
+    model = helper.make_model(
+        helper.make_graph(
+            [
+                helper.make_node("ReduceSum", ["x", "axis"], ["total"], keepdims=0),
+                helper.make_node("Sigmoid", ["total"], ["probability"]),
+            ],
+            "model",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 3])],
+            [helper.make_tensor_value_info("probability", TensorProto.FLOAT, ["rows"])],
+            [helper.make_tensor("axis", TensorProto.INT64, [1], [1])],
+        ),
+        opset_imports=[helper.make_opsetid("", 17)],
+        ir_version=8,
+    )
+    x = np.random.default_rng(7).normal(size=(3000, 3)).astype(np.float32)
+    groups = np.tile(np.array(["F", "M"], object), 1500)
+    runtime = pytest.importorskip("onnxruntime")
+    (scores,) = runtime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    decider = gf.Decider({"F": float(scores[0]), "M": np.nextafter(float(scores[1]), 1.0)})
+    behind = to_onnx(decider, score_type="float32")
+    merged = compose.merge_models(model, behind, io_map=[("probability", "score")])
+    onnx.checker.check_model(merged)
+    given = run_onnx(merged, x=x, group=groups)
+    assert given == answers(decider, scores, groups)
+    assert given[:2] == [True, False]
+
+
 def test_onnx_of_unified_and_numbered_thresholds():
     pytest.importorskip("onnx")
     scores = np.array([0.3, 0.5, NAN, INF])
@@ -211,6 +261,8 @@ def test_onnx_of_several_columns_decides_alike(options, missing):
 
 def test_bad_onnx_exports_are_refused():
     pytest.importorskip("onnx")
+    with pytest.raises(ValueError, match="score_type must be one of float64, float32; got 'half'"):
+        to_onnx(gf.Decider({"F": 0.5}), score_type="half")
     with pytest.raises(ValueError, match=r"is made of 2 columns, and group='group' names 1"):
         to_onnx(gf.Decider({("F", 1): 0.5}))
     with pytest.raises(ValueError, match="in 64 bits, and these have more; use fewer columns"):
