@@ -1,6 +1,6 @@
 # The version of the headers; a later one with the same major number will do.
-foreach(folder include csrc)  # installed, or in a checkout
-    set(header "${CMAKE_CURRENT_LIST_DIR}/../${folder}/gstar/version.hpp")
+foreach(folder ../include ../csrc ../../../include)  # as in gstarConfig.cmake
+    set(header "${CMAKE_CURRENT_LIST_DIR}/${folder}/gstar/version.hpp")
     if(EXISTS "${header}")
         file(STRINGS "${header}" lines REGEX "^#define GSTAR_VERSION_(MAJOR|MINOR|PATCH) [0-9]+")
         string(REGEX REPLACE "[^0-9;]" "" PACKAGE_VERSION "${lines}")

@@ -16,7 +16,8 @@ from helpers.programs import CXX, compiled, shared_folder
 import gstar_fast as gf
 from gstar_fast.config import get_cmake_dir, get_include
 
-EXAMPLES = Path(__file__).parent.parent.parent / "examples" / "embed_cpp"
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples" / "embed_cpp"
 pytestmark = [
     pytest.mark.slow,  # compiles
     pytest.mark.skipif(CXX is None or sys.platform == "win32", reason="no C++ compiler of the GCC kind"),
@@ -312,6 +313,52 @@ def test_cmake_finds_the_package(tmp_path):
         for group, expected in (("F", b"1\n"), ("M", b"0\n")):
             answer = subprocess.run([tmp_path / program, path, "0.1", group], capture_output=True, check=True)
             assert answer.stdout == expected
+
+
+SUBPROJECT = """
+cmake_minimum_required(VERSION 3.15)
+project(service LANGUAGES C CXX)
+{get}
+add_subdirectory("{examples}" examples)
+"""
+FETCH = """
+include(FetchContent)
+FetchContent_Declare(gstar URL "{root}/gstar.tar.gz")
+FetchContent_MakeAvailable(gstar)
+"""
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="CMake is not installed")
+@pytest.mark.skipif(not (ROOT / "CMakeLists.txt").is_file(), reason="the sources are not here")
+@pytest.mark.parametrize("route", ["add_subdirectory", "FetchContent", "install"])
+def test_cmake_finds_the_sources(tmp_path, route):
+    def cmake(*words):
+        ended = subprocess.run(["cmake", *map(str, words)], capture_output=True, text=True, check=False)
+        assert ended.returncode == 0, ended.stderr
+
+    source, build = tmp_path / "source", tmp_path / "build"
+    source.mkdir()
+    options = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0"]
+    if route == "install":
+        cmake("-S", ROOT, "-B", tmp_path / "gstar", "-DGSTAR_BUILD_TESTS=OFF")
+        cmake("--install", tmp_path / "gstar", "--prefix", tmp_path / "prefix")
+        cmake("-S", EXAMPLES, "-B", build, f"-DCMAKE_PREFIX_PATH={tmp_path / 'prefix'}", *options)
+    else:
+        if route == "FetchContent":
+            for name in ("csrc/gstar", "csrc/capi", "cmake"):
+                shutil.copytree(ROOT / name, tmp_path / "gstar" / name)
+            shutil.copy(ROOT / "CMakeLists.txt", tmp_path / "gstar")
+            shutil.make_archive(str(tmp_path / "gstar"), "gztar", tmp_path, "gstar")
+        get = FETCH.format(root=tmp_path) if route == "FetchContent" else f'add_subdirectory("{ROOT}" gstar)'
+        (source / "CMakeLists.txt").write_text(SUBPROJECT.format(get=get, examples=EXAMPLES))
+        cmake("-S", source, "-B", build, *options)
+    cmake("--build", build, "--parallel", "2", "--target", "decide", "--target", "decide_c_static")
+    path = tmp_path / "thresholds.json"
+    gf.Decider(THRESHOLDS).save(path)
+    (decide,) = (file for file in build.rglob("decide") if file.is_file())  # not a folder of headers
+    assert run(decide, path, "0.1,F\n0.1,M\n").stdout.split() == [b"1", b"0"]
+    (decide_c,) = build.rglob("decide_c_static")
+    assert subprocess.run([decide_c, path, "0.1", "F"], capture_output=True, check=True).stdout == b"1\n"
 
 
 @pytest.mark.parametrize("form", ["json", "bytes"])
