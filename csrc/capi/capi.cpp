@@ -16,8 +16,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "gstar/base/factorize.hpp"
 #include "gstar/live.hpp"
+#include "gstar/question_json.hpp"
 #include "gstar/sketch_io.hpp"
+#include "gstar/solve.hpp"
 #include "gstar/thresholds_json.hpp"
 
 struct gstar_decider {
@@ -95,18 +98,53 @@ gstar::rows rows_of(std::size_t n, const Float* scores, const std::uint8_t* labe
     return r;
 }
 
+/// Groups that are strings: each name once, and its place for each row.
+class texts {
+public:
+    texts(std::size_t n, const char* data, const std::int64_t* offsets) : codes(n) {
+        if (n == 0) return;
+        if (data == nullptr || offsets == nullptr)
+            throw std::invalid_argument("texts and offsets must not be NULL");
+        gstar::text_numbers numbers;
+        gstar::number_offsets<std::int64_t>(
+            numbers, reinterpret_cast<const char*>(offsets), n, data,
+            static_cast<std::size_t>(offsets[n]), nullptr, codes.data());
+        for (std::size_t i = 0; i < numbers.size(); ++i)
+            names.push_back(name::of_text(numbers.text(i)));
+    }
+
+    std::vector<std::int32_t> codes;
+    std::vector<name> names;
+};
+
 template <class Float>
 int weigh_many(gstar_sketch* sketch, std::size_t n, const Float* scores,
                const std::uint8_t* labels, const std::int32_t* groups,
-               const double* weights, const std::int64_t* repeats) {
+               const double* weights, const std::int64_t* repeats,
+               const std::vector<name>* names = nullptr) {
     return guarded([&] {
         gstar::rows r = rows_of(n, scores, labels, groups);
+        r.names = names;
         if (weights != nullptr) r.weights = column_of(weights);
         if (repeats != nullptr)
             r.repeats = {reinterpret_cast<const char*>(repeats), 8,
                          gstar::dtype::i64};
         sketch->counts->update(r);
     });
+}
+
+template <class Float>
+int weigh_texts(gstar_sketch* sketch, std::size_t n, const Float* scores,
+                const std::uint8_t* labels, const char* data,
+                const std::int64_t* offsets, const double* weights,
+                const std::int64_t* repeats) {
+    int failed = 1;
+    return guarded([&] {
+               const texts groups(n, data, offsets);
+               failed = weigh_many(sketch, n, scores, labels, groups.codes.data(),
+                                   weights, repeats, &groups.names);
+           }) |
+           failed;
 }
 
 void weigh_one(gstar_sketch* sketch, double score, unsigned label,
@@ -135,15 +173,42 @@ int decide_one(gstar_decider* decider, int* accepted, double score,
 
 template <class Float, class Group>
 int decide_many(gstar_decider* decider, std::size_t n, const Float* scores,
-                const Group* groups, int codes, std::uint8_t* accepted) {
+                const Group* groups, int codes, std::uint8_t* accepted,
+                const std::uint64_t* hashes = nullptr,
+                const std::vector<name>* names = nullptr) {
     return guarded([&] {
         gstar::decide_options o;
         o.codes = codes != 0;
+        if (hashes != nullptr)
+            o.keys = {reinterpret_cast<const char*>(hashes), 8, gstar::dtype::u64};
+        gstar::rows r = rows_of(n, scores, nullptr, groups);
+        r.names = names;
         std::vector<std::uint8_t> out(n);  // all rows or none
         const reading now(decider->live);
-        now->many(rows_of(n, scores, nullptr, groups), out.data(), o);
+        now->many(r, out.data(), o);
         if (n != 0) std::memcpy(accepted, out.data(), n);
     });
+}
+
+template <class Float>
+int decide_texts(gstar_decider* decider, std::size_t n, const Float* scores,
+                 const char* data, const std::int64_t* offsets,
+                 const std::uint64_t* hashes, std::uint8_t* accepted) {
+    int failed = 1;
+    return guarded([&] {
+               const texts groups(n, data, offsets);
+               failed = decide_many(decider, n, scores, groups.codes.data(), 0,
+                                    accepted, hashes, &groups.names);
+           }) |
+           failed;
+}
+
+/// A copy that gstar_bytes_release takes back.
+template <class Bytes>
+void give(const Bytes& from, std::uint8_t** bytes, std::size_t* size) {
+    *bytes = new std::uint8_t[from.size()];
+    if (!from.empty()) std::memcpy(*bytes, from.data(), from.size());
+    *size = from.size();
 }
 
 }  // namespace
@@ -181,6 +246,19 @@ uint64_t gstar_decider_version(gstar_decider* decider) {
 int64_t gstar_decider_expires(gstar_decider* decider) {
     const reading now(decider->live);
     return now->set().expires.value_or(std::numeric_limits<std::int64_t>::max());
+}
+
+size_t gstar_decider_groups(gstar_decider* decider) {
+    return reading(decider->live)->set().groups.size();
+}
+
+int gstar_decider_group(gstar_decider* decider, size_t group, uint8_t** bytes,
+                        size_t* size) {
+    return guarded([&] {
+        const reading now(decider->live);
+        const name& n = now->set().groups.at(group).group;
+        give(n.type == name::kind::text ? n.text : text_of(n), bytes, size);
+    });
 }
 
 int gstar_decide_text(gstar_decider* decider, double score, const char* group,
@@ -234,6 +312,30 @@ int gstar_decide_f32(gstar_decider* decider, size_t n, const float* scores,
 int gstar_decide_f64(gstar_decider* decider, size_t n, const double* scores,
                      const int32_t* groups, int codes, uint8_t* accepted) {
     return decide_many(decider, n, scores, groups, codes, accepted);
+}
+
+int gstar_decide_keyed_f32(gstar_decider* decider, size_t n, const float* scores,
+                           const int32_t* groups, int codes, const uint64_t* hashes,
+                           uint8_t* accepted) {
+    return decide_many(decider, n, scores, groups, codes, accepted, hashes);
+}
+
+int gstar_decide_texts_f32(gstar_decider* decider, size_t n, const float* scores,
+                           const char* texts, const int64_t* offsets,
+                           const uint64_t* hashes, uint8_t* accepted) {
+    return decide_texts(decider, n, scores, texts, offsets, hashes, accepted);
+}
+
+int gstar_decide_keyed_f64(gstar_decider* decider, size_t n, const double* scores,
+                           const int32_t* groups, int codes, const uint64_t* hashes,
+                           uint8_t* accepted) {
+    return decide_many(decider, n, scores, groups, codes, accepted, hashes);
+}
+
+int gstar_decide_texts_f64(gstar_decider* decider, size_t n, const double* scores,
+                           const char* texts, const int64_t* offsets,
+                           const uint64_t* hashes, uint8_t* accepted) {
+    return decide_texts(decider, n, scores, texts, offsets, hashes, accepted);
 }
 
 int gstar_decide_reals_f32(gstar_decider* decider, size_t n, const float* scores,
@@ -314,6 +416,20 @@ int gstar_sketch_count_f64(gstar_sketch* sketch, size_t n, const double* scores,
     return weigh_many(sketch, n, scores, labels, groups, nullptr, nullptr);
 }
 
+int gstar_sketch_weigh_texts_f32(gstar_sketch* sketch, size_t n,
+                                 const float* scores, const uint8_t* labels,
+                                 const char* texts, const int64_t* offsets,
+                                 const double* weights, const int64_t* repeats) {
+    return weigh_texts(sketch, n, scores, labels, texts, offsets, weights, repeats);
+}
+
+int gstar_sketch_weigh_texts_f64(gstar_sketch* sketch, size_t n,
+                                 const double* scores, const uint8_t* labels,
+                                 const char* texts, const int64_t* offsets,
+                                 const double* weights, const int64_t* repeats) {
+    return weigh_texts(sketch, n, scores, labels, texts, offsets, weights, repeats);
+}
+
 int gstar_sketch_merge(gstar_sketch* into, gstar_sketch* from) {
     return guarded([&] { into->counts->merge(*from->counts); });
 }
@@ -339,12 +455,34 @@ double gstar_sketch_weight(gstar_sketch* sketch) {
 }
 
 int gstar_sketch_write(gstar_sketch* sketch, uint8_t** bytes, size_t* size) {
-    return guarded([&] {
-        const std::vector<std::uint8_t> out = gstar::to_bytes(*sketch->counts);
-        *bytes = new std::uint8_t[out.size()];
-        std::memcpy(*bytes, out.data(), out.size());
-        *size = out.size();
-    });
+    return guarded([&] { give(gstar::to_bytes(*sketch->counts), bytes, size); });
 }
 
 void gstar_bytes_release(uint8_t* bytes) { delete[] bytes; }
+
+int gstar_solve(const void* sketch, size_t sketch_size, const char* question,
+                size_t question_size, uint8_t** thresholds, size_t* size) {
+    int answer = 1;
+    guarded([&] {
+        if (question == nullptr) throw std::invalid_argument("question is NULL");
+        gstar::question asked;
+        try {
+            asked = gstar::read_question({question, question_size});
+        } catch (const gstar::unsupported_question&) {
+            answer = GSTAR_UNSUPPORTED;
+            throw;
+        }
+        const std::unique_ptr<gstar::sketch> counts =
+            gstar::from_bytes(span_of(sketch, sketch_size), memory_limit);
+        const gstar::result found = gstar::solve(*counts, asked);
+        if (!found.found())
+            throw std::invalid_argument(
+                "the sketch lacks rows or labels that the question needs");
+        give(gstar::to_bytes(found.set), thresholds, size);
+        answer = found.outcome == gstar::verdict::optimal ? 0
+                 : found.outcome == gstar::verdict::infeasible
+                     ? GSTAR_INFEASIBLE
+                     : GSTAR_NOT_CONVERGED;
+    });
+    return answer;
+}

@@ -1,4 +1,4 @@
-/* capi.h - gstar from C and every language that calls C: decide, and count for Python to merge.
+/* capi.h - gstar from C and every language that calls C: count, solve and decide.
  *
  * Every function that may fail returns 0, or 1 with the reason in gstar_error(),
  * which belongs to the calling thread. Handles may be shared by threads; each is
@@ -49,6 +49,12 @@ GSTAR_API uint64_t gstar_decider_version(gstar_decider* decider);
 /* Seconds since 1970 (UTC) after which the set should not be used; INT64_MAX: never. */
 GSTAR_API int64_t gstar_decider_expires(gstar_decider* decider);
 
+/* The number of groups, and the name of one of them: a string as it is, another name as
+   Python prints it. Give it back with gstar_bytes_release. A swap may change both. */
+GSTAR_API size_t gstar_decider_groups(gstar_decider* decider);
+GSTAR_API int gstar_decider_group(gstar_decider* decider, size_t group,
+                                  uint8_t** name, size_t* size);
+
 /* One row: *accepted becomes 0 or 1. The group is a string (UTF-8) or a number. */
 GSTAR_API int gstar_decide_text(gstar_decider* decider, double score,
                                 const char* group, size_t group_size,
@@ -79,6 +85,26 @@ GSTAR_API int gstar_decide_f32(gstar_decider* decider, size_t n,
 GSTAR_API int gstar_decide_f64(gstar_decider* decider, size_t n,
                                const double* scores, const int32_t* groups,
                                int codes, uint8_t* accepted);
+
+/* The same of a randomised set: hashes[i] is the hash of the key of row i. */
+GSTAR_API int gstar_decide_keyed_f32(gstar_decider* decider, size_t n,
+                                     const float* scores, const int32_t* groups,
+                                     int codes, const uint64_t* hashes,
+                                     uint8_t* accepted);
+GSTAR_API int gstar_decide_keyed_f64(gstar_decider* decider, size_t n,
+                                     const double* scores, const int32_t* groups,
+                                     int codes, const uint64_t* hashes,
+                                     uint8_t* accepted);
+/* The same of groups that are strings: that of row i goes from byte offsets[i] of
+   `texts` to offsets[i + 1]. Hashes are NULL where the set is not randomised. */
+GSTAR_API int gstar_decide_texts_f32(gstar_decider* decider, size_t n,
+                                     const float* scores, const char* texts,
+                                     const int64_t* offsets, const uint64_t* hashes,
+                                     uint8_t* accepted);
+GSTAR_API int gstar_decide_texts_f64(gstar_decider* decider, size_t n,
+                                     const double* scores, const char* texts,
+                                     const int64_t* offsets, const uint64_t* hashes,
+                                     uint8_t* accepted);
 
 /* The same of a set with cut points, by the number that stands for each group. */
 GSTAR_API int gstar_decide_reals_f32(gstar_decider* decider, size_t n,
@@ -129,6 +155,19 @@ GSTAR_API int gstar_sketch_weigh_f64(gstar_sketch* sketch, size_t n,
                                      const double* scores, const uint8_t* labels,
                                      const int32_t* groups, const double* weights,
                                      const int64_t* repeats);
+/* The same of groups that are strings, as gstar_decide_texts_f32 takes them. */
+GSTAR_API int gstar_sketch_weigh_texts_f32(gstar_sketch* sketch, size_t n,
+                                           const float* scores,
+                                           const uint8_t* labels, const char* texts,
+                                           const int64_t* offsets,
+                                           const double* weights,
+                                           const int64_t* repeats);
+GSTAR_API int gstar_sketch_weigh_texts_f64(gstar_sketch* sketch, size_t n,
+                                           const double* scores,
+                                           const uint8_t* labels, const char* texts,
+                                           const int64_t* offsets,
+                                           const double* weights,
+                                           const int64_t* repeats);
 GSTAR_API int gstar_sketch_merge(gstar_sketch* into, gstar_sketch* from);
 /* The number of rows, and the sum of their weights. */
 GSTAR_API int64_t gstar_sketch_rows(gstar_sketch* sketch);
@@ -138,6 +177,22 @@ GSTAR_API double gstar_sketch_weight(gstar_sketch* sketch);
 GSTAR_API int gstar_sketch_write(gstar_sketch* sketch, uint8_t** bytes,
                                  size_t* size);
 GSTAR_API void gstar_bytes_release(uint8_t* bytes);
+
+/* ---- a sketch and a question -> thresholds ---- */
+
+#define GSTAR_INFEASIBLE 2 /* none meet the limits; these miss them by the least */
+#define GSTAR_NOT_CONVERGED 3 /* the search was ended early; the best so far */
+#define GSTAR_UNSUPPORTED 4   /* no thresholds: only Python answers this question */
+
+/* The bytes of a sketch, and the JSON of Python's Question.to_dict, such as
+ *
+ *     {"evidence": 0, "limits": [{"of": "equalized_odds", "at_most": 0.05}]}
+ *
+ * -> the bytes of thresholds, for gstar_decider_read; give them back with
+ * gstar_bytes_release. Returns 0, one of the numbers above, or 1. */
+GSTAR_API int gstar_solve(const void* sketch, size_t sketch_size,
+                          const char* question, size_t question_size,
+                          uint8_t** thresholds, size_t* size);
 
 #ifdef __cplusplus
 }

@@ -52,6 +52,7 @@
 #include "gstar/density/special.hpp"
 #include "gstar/gstar.hpp"
 #include "gstar/live.hpp"
+#include "gstar/question_json.hpp"
 #include "gstar/sketch.hpp"
 #include "gstar/sketch_io.hpp"
 #include "gstar/solve.hpp"

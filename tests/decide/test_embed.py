@@ -14,6 +14,8 @@ from helpers.documents import changes
 from helpers.programs import CXX, compiled, shared_folder
 
 import gstar_fast as gf
+from gstar_fast._criteria import CRITERION
+from gstar_fast._question.question import Question
 from gstar_fast.config import get_cmake_dir, get_include
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -289,6 +291,229 @@ def test_the_c_interface_counts_weights_and_repeats(library):
     assert ctypes.string_at(data.value, size.value) == expected.to_bytes()
     library.gstar_bytes_release(data)
     library.gstar_sketch_release(handle)
+
+
+def packed(words):
+    """Texts one after the other, and where each begins."""
+    parts = [word.encode() for word in words]
+    return b"".join(parts), np.cumsum([0, *map(len, parts)], dtype=np.int64)
+
+
+def pointer(array):
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def handed_out(library, call, *arguments):
+    """What a function answers, and the bytes that it hands out."""
+    data, size = ctypes.c_void_p(), ctypes.c_size_t()
+    answer = call(*arguments, ctypes.byref(data), ctypes.byref(size))
+    got = ctypes.string_at(data.value, size.value) if data.value else None
+    library.gstar_bytes_release(data)
+    return answer, got
+
+
+def opened(library, decider):
+    library.gstar_decider_read.restype = ctypes.c_void_p
+    library.gstar_decider_groups.restype = ctypes.c_size_t
+    library.gstar_error.restype = ctypes.c_char_p
+    blob = decider.to_bytes()
+    handle = ctypes.c_void_p(library.gstar_decider_read(blob, ctypes.c_size_t(len(blob))))
+    assert handle.value
+    return handle
+
+
+def test_the_c_interface_names_the_groups_of_a_decider(library):
+    groups = ["F", "Ä", "", 7, -1, True, ("F", 3)]
+    handle = opened(library, gf.Decider(dict.fromkeys(groups, 0.5)))
+    assert library.gstar_decider_groups(handle) == len(groups)
+    names = [handed_out(library, library.gstar_decider_group, handle, ctypes.c_size_t(k)) for k in range(len(groups))]
+    assert sorted(name.decode() for _, name in names) == sorted(map(str, groups))
+    assert handed_out(library, library.gstar_decider_group, handle, ctypes.c_size_t(99)) == (1, None)
+    library.gstar_decider_release(handle)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_c_interface_counts_and_decides_groups_that_are_strings(library, dtype):
+    library.gstar_sketch_new.restype = ctypes.c_void_p
+    kind = "f32" if dtype is np.float32 else "f64"
+    scores, labels, groups = rows()
+    scores, labels, weights = scores.astype(dtype), labels.astype(np.uint8), np.arange(500) % 5 + 0.5
+    data, offsets = packed(groups)
+    n, columns = ctypes.c_size_t(500), (data, pointer(offsets))
+    for load in (None, weights):
+        sketch = ctypes.c_void_p(library.gstar_sketch_new(4096))
+        weigh = getattr(library, f"gstar_sketch_weigh_texts_{kind}")
+        weight = None if load is None else pointer(load)
+        assert weigh(sketch, n, pointer(scores), pointer(labels), *columns, weight, None) == 0
+        assert weigh(sketch, ctypes.c_size_t(0), None, None, None, None, None, None) == 0
+        written = handed_out(library, library.gstar_sketch_write, sketch)
+        assert written == (0, gf.Sketch.from_rows(scores, labels, groups, weights=load).to_bytes())
+        assert weigh(sketch, n, pointer(scores), None, data, pointer(offsets[::-1].copy()), None, None) == 1
+        assert weigh(sketch, n, pointer(scores), None, None, None, None, None) == 1
+        library.gstar_sketch_release(sketch)
+
+    mixed = gf.Decider(THRESHOLDS, mixtures={g: [(t - 0.5, 0.25), (t, 0.75)] for g, t in THRESHOLDS.items()})
+    plain, keys = gf.Decider(THRESHOLDS), np.arange(500)
+    library.gstar_hash_number.restype = ctypes.c_uint64
+    hashes = np.array([library.gstar_hash_number(ctypes.c_int64(key)) for key in keys], np.uint64)
+    codes = np.array([mixed.groups.index(g) for g in groups], np.int32)
+    texts, keyed = (getattr(library, f"gstar_decide_{what}_{kind}") for what in ("texts", "keyed"))
+    out = np.full(500, 9, np.uint8)
+    handle = opened(library, plain)
+    assert texts(handle, n, pointer(scores), *columns, None, pointer(out)) == 0
+    assert np.array_equal(out.astype(bool), plain(scores, groups))
+    library.gstar_decider_release(handle)
+    handle, expected = opened(library, mixed), mixed(scores, groups, keys=keys)
+    for call in (
+        lambda: texts(handle, n, pointer(scores), *columns, pointer(hashes), pointer(out)),
+        lambda: keyed(handle, n, pointer(scores), pointer(codes), 1, pointer(hashes), pointer(out)),
+    ):
+        out[:] = 9
+        assert call() == 0, library.gstar_error()
+        assert np.array_equal(out.astype(bool), expected)
+    assert texts(handle, n, pointer(scores), *columns, None, pointer(out)) == 1
+    unseen, places = packed(["unseen"] * 500)
+    assert texts(handle, n, pointer(scores), unseen, pointer(places), pointer(hashes), pointer(out)) == 1
+    assert b"groups at row 0: no threshold, got 'unseen'" in library.gstar_error()
+    assert np.array_equal(out.astype(bool), expected)
+    library.gstar_decider_release(handle)
+
+
+@pytest.fixture(scope="module")
+def counted():
+    scores, labels, groups = rows(3000)
+    return gf.Sketch.from_rows(scores + labels * (1.0 + (groups == "F")), labels, groups)
+
+
+def asked(library, sketch, question):
+    library.gstar_error.restype = ctypes.c_char_p
+    library.gstar_decider_read.restype = ctypes.c_void_p
+    text, blob = question.encode(), sketch.to_bytes()
+    sizes = ctypes.c_size_t(len(blob)), ctypes.c_size_t(len(text))
+    return handed_out(library, library.gstar_solve, blob, sizes[0], text, sizes[1])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        *({"limits": {name: 0.9 if name == "disparate_impact" else 0.04}} for name in CRITERION),
+        *({"penalties": {name: 2.0}} for name in ("demographic_parity", "equalized_odds", "balanced_accuracy_parity")),
+        {"limits": {"equal_opportunity": 0.1, "disparate_impact": 0.8}, "objective": "balanced_error"},
+        {"limits": {"equalized_odds": 0.05}, "objective": {"fp": 3, "fn": 7}, "max_seconds": 60.0},
+        {"limits": {"equalized_odds": 0.05}, "objective": {"fp": 3, "fn": 7, "balanced": True}},
+        {"limits": {"demographic_parity": 0.02}, "unified": True},
+    ],
+    ids=str,
+)
+def test_c_solves_what_python_solves_to_the_same_bytes(library, counted, options):
+    result = gf.solve(counted, **options, evidence=0)
+    answer, thresholds = asked(library, counted, json.dumps(result.question.to_dict()))
+    assert answer == (2 if result.verdict == "infeasible" else 0), library.gstar_error()
+    assert thresholds == result.decider().to_bytes()
+
+
+def test_c_solves_mixtures(library, counted):
+    question = {"limits": [{"of": "equalized_odds", "at_most": 0.01}], "randomize": True, "evidence": 0}
+    answer, thresholds = asked(library, counted, json.dumps(question))
+    assert answer == 0
+    handle = ctypes.c_void_p(library.gstar_decider_read(thresholds, ctypes.c_size_t(len(thresholds))))
+    accepted = ctypes.c_int(-1)
+    row = handle, ctypes.c_double(0.5), b"F", ctypes.c_size_t(1)
+    assert library.gstar_decide_text(*row, ctypes.byref(accepted)) == 1
+    assert b"key" in library.gstar_error()
+    assert library.gstar_decide_text_keyed(*row, ctypes.c_uint64(7), ctypes.byref(accepted)) == 0
+    library.gstar_decider_release(handle)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, 'a question without "evidence": 0 is solved in Python only'),
+        ({"evidence": 0, "limits": {"tpr": {"at_least": 0.5}}}, "a limit on 'tpr' is"),
+        ({"evidence": 0, "confidence": 0.9, "limits": {"equalized_odds": 0.5}}, "the option 'confidence' is"),
+        ({"evidence": 0, "min_rows": 5}, "the option 'min_rows' is"),
+        ({"evidence": 0, "density": "kde", "method": "newton", "penalties": {"equalized_odds": 1}}, "the option "),
+        ({"evidence": 0, "objective": {"fp": 1, "fn": 2.5}}, "a price that is not whole"),
+    ],
+    ids=str,
+)
+def test_c_says_what_only_python_solves(library, counted, options, words):
+    question = json.dumps(Question.of(**options).to_dict())
+    assert asked(library, counted, question) == (4, None)
+    assert words in library.gstar_error().decode()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "null",
+        '{"evidence": 0',
+        '{"evidence": "0"}',
+        '{"evidence": 0, "limits": {}}',
+        '{"evidence": 0, "limits": [{}]}',
+        '{"evidence": 0, "limits": [7]}',
+        '{"evidence": 0, "limits": [{"of": "equalized_odds"}]}',
+        '{"evidence": 0, "limits": [{"of": "equalized_odds", "at_least": 0.1}]}',
+        '{"evidence": 0, "limits": [{"of": "equalized_odds", "at_most": "x"}]}',
+        '{"evidence": 0, "limits": [{"of": "equalized_odds", "at_most": 1.5}]}',
+        '{"evidence": 0, "limits": [{"of": "equalized_odds", "at_most": 0.1, "other": 1}]}',
+        '{"evidence": 0, "penalties": {"disparate_impact": 1}}',
+        '{"evidence": 0, "penalties": {"equalized_odds": null}}',
+        '{"evidence": 0, "penalties": []}',
+        '{"evidence": 0, "objective": "cost"}',
+        '{"evidence": 0, "objective": {"fp": 1}}',
+        '{"evidence": 0, "objective": {"fp": 1, "fn": 1, "tp": 1}}',
+        '{"evidence": 0, "unified": 1}',
+        '{"evidence": 0, "randomize": true, "unified": true}',
+        '{"evidence": 0, "max_seconds": 0}',
+    ],
+)
+def test_c_rejects_what_is_not_a_question(library, counted, text):
+    assert asked(library, counted, text) == (1, None)
+    assert library.gstar_error()
+
+
+def test_c_rejects_what_is_not_a_sketch_or_lacks_rows(library, counted):
+    question = '{"evidence": 0, "limits": [{"of": "equalized_odds", "at_most": 0.1}]}'
+    empty = gf.Sketch()
+    assert asked(library, empty, question) == (1, None)
+    assert library.gstar_error() == b"the sketch lacks rows or labels that the question needs"
+    text = question.encode()
+    call = library.gstar_solve, b"nonsense", ctypes.c_size_t(8), text, ctypes.c_size_t(len(text))
+    assert handed_out(library, *call) == (1, None)
+
+
+@pytest.fixture(scope="session")  # compiled once, in whatever order tests run
+def solve_c(tmp_path_factory, library_file):
+    """The program in C, as C, linked with our library."""
+    target = tmp_path_factory.mktemp("embed") / "solve_c"
+    as_c = [CXX, "-x", "c", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{get_include()}", EXAMPLES / "solve.c"]
+    link = ["-x", "none", library_file, f"-Wl,-rpath,{library_file.parent}", "-o", target]
+    subprocess.run([*map(str, as_c + link)], check=True, capture_output=True)
+    return target
+
+
+def test_the_program_in_c_counts_solves_and_decides(solve_c, tmp_path):
+    scores, labels, groups = rows(2000)
+    scores = scores + labels * (1.0 + (groups == "F"))
+    result = gf.solve(gf.Sketch.from_rows(scores, labels, groups), limits={"equalized_odds": 0.05}, evidence=0)
+    question, saved = json.dumps(result.question.to_dict()), tmp_path / "thresholds"
+
+    def answer(question, text):
+        return subprocess.run([solve_c, question, saved], input=text.encode(), capture_output=True, check=False)
+
+    good = answer(question, lines(scores, labels, groups))
+    assert (good.returncode, good.stderr) == (0, b"")
+    assert saved.read_bytes() == result.decider().to_bytes()
+    accepted = int(result.decider()(scores, groups).sum())
+    assert good.stdout.decode() == f"F\nM\nÄ\n{accepted} of 2000 rows are accepted\n"
+    unsupported = answer("{}", lines(scores, labels, groups))
+    assert (unsupported.returncode, unsupported.stdout) == (4, b"")
+    assert answer(question, "0.5,1\n").stderr == b"a line is score,label,group\n"
+    assert answer(question, "0.5,1,F\n").returncode == 1
 
 
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="CMake is not installed")
