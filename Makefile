@@ -10,6 +10,7 @@
 #   make engines-test    tests on real engines: Dask, Spark, MLflow and databases; needs Java, and PostgreSQL's programs
 #   make bench           our speed against the rivals', in one run; writes benchmarks/results
 #   make bench-check     every rival still runs and counts right, without the clock
+#   make scaling         what rows, rounds, solves, groups and bins cost, with a fit, beside other libraries
 #   make paper           the paper's comparison with its rivals, on real data; 90 minutes on two cores; can be resumed
 #   make paper-quick     a part of it from coarse bundled counts, checked against what is recorded; under 90 seconds
 #   make lint            style, types, layers, spelling, sp-repo-review; clang-format and clang-tidy for C++
@@ -228,7 +229,7 @@ PAPER_PYTHON := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PAPER)/env/main/bin/p
 PAPER_ENVIRONMENTS := $(patsubst %,$(PAPER)/env/%/ready,main old_numpy fairgbm)
 
 # Rivals with old dependencies have environments of their own. The core is the one in the tree, for all of them.
-$(PAPER_ENVIRONMENTS): $(PAPER)/env/%/ready: benchmarks/paper/requirements/%.txt $(STAMPS)/core
+$(PAPER_ENVIRONMENTS) $(PAPER)/env/scaling/ready: $(PAPER)/env/%/ready: benchmarks/paper/requirements/%.txt $(STAMPS)/core
 	@echo "setting up $(PAPER)/env/$*"
 	@$(BIN)/python -m venv $(PAPER)/env/$*
 	@$(PAPER)/env/$*/bin/python -m pip install -qq --disable-pip-version-check --requirement $<
@@ -253,6 +254,11 @@ paper: $(PAPER_ENVIRONMENTS) $(PAPER)/env/data
 
 paper-quick: $(STAMPS)/core
 	@$(BIN)/python -m benchmarks.paper.quick
+
+# In an environment with error-parity, which wants NumPy before 2.
+.PHONY: scaling
+scaling: $(PAPER)/env/scaling/ready
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(PAPER)/env/scaling/bin/python -m benchmarks.bench_scaling --docs docs/benchmarks/quality.md
 
 # Other people's headers, so that their warnings are not ours.
 PYBIND_INCLUDES = $(patsubst -I%,-isystem %,$(shell $(BIN)/python -m pybind11 --includes))

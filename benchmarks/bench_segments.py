@@ -1,6 +1,7 @@
 """How long thresholds by segment take, against HiGHS on the same counts, and on the problems of the paper's comparison.
 
     python -m benchmarks.bench_segments [--folder build/paper] [--results FOLDER]
+    pytest benchmarks/bench_segments.py --benchmark-only    one case, and HiGHS on it, under pytest-benchmark
 
 Against HiGHS: made-up scores of two groups, equalized odds limit 0.02; answers are compared before the clock counts.
 HiGHS starts from counts that are laid out for it; ours from the sketch, so that it lays them out itself. `--folder` has
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import gstar_fast as gf
 from benchmarks.harness import heading, machine, race, table, write
@@ -120,6 +122,24 @@ def study(folder: Path) -> list[list[str]]:
                 ]
             )
     return lines
+
+
+# ---------------------------------------------------------------------------------------------------- pytest-benchmark
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("randomize", [False, True], ids=["single", "mixtures"])
+@pytest.mark.parametrize("who", ["ours", "highs"])
+def test_segments(benchmark: Any, who: str, randomize: bool) -> None:
+    scores, labels, groups, q = people(5_000)
+    sketch = gf.Sketch(bins=64).update(scores, labels, [groups, segments_of(q, 4)])
+    counts = laid_out(sketch, 4)
+    runs = {
+        "ours": lambda: by_segment(sketch, {"equalized_odds": LIMIT}, randomize=randomize).error,
+        "highs": lambda: highs(counts, LIMIT, whole=not randomize),
+    }
+    assert runs["ours"]() == pytest.approx(runs["highs"](), abs=1e-7)
+    benchmark(runs[who])
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """How long thresholds take: from rows against what a user would run instead, and from counts against np.sort.
 
     python -m benchmarks.bench_solver [--rows 48842 1000000 10000000] [--rivals] [--results FOLDER]
+    pytest benchmarks/bench_solver.py --benchmark-only     counts and rows of one size under pytest-benchmark
 
 Every figure is a ratio in the same run. From rows: all contenders start from the same arrays of scores, labels and
 groups, so ours includes counting; two groups, equalized odds limit 0.02. Each answer is checked before the clock
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import gstar_fast as gf
 from benchmarks.harness import Timing, heading, machine, race, table, write
@@ -183,6 +185,25 @@ def on_densities() -> list[list[str]]:
         ),
         ["scipy least_squares, 1000 calls", f"{rival * 1e3:,.0f} ms", "1"],
     ]
+
+
+# ---------------------------------------------------------------------------------------------------- pytest-benchmark
+
+
+def test_from_rows(benchmark: Any) -> None:
+    from benchmarks.rivals.thresholds import ours
+
+    rows = datasets.paper_synthetic(rows=48_842, seed=0)
+    args = rows.scores, rows.labels.astype(np.int64), rows.groups.astype(np.int64), "equalized_odds", LIMIT
+    check_rows(benchmark(lambda: ours()(*args)), rows, 1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("n_groups", [2, 10])
+@pytest.mark.parametrize("asked", [{"limits": {"equalized_odds": LIMIT}}, {"penalties": {"equal_opportunity": 10.0}}])
+def test_from_counts(benchmark: Any, n_groups: int, asked: dict[str, Any]) -> None:
+    sketch = many_groups(100_000, n_groups)
+    assert benchmark(lambda: gf.solve(sketch, evidence=0, **asked)).verdict == "optimal"
 
 
 def main() -> None:

@@ -132,6 +132,18 @@ def table(head: list[str], body: list[list[str]]) -> str:
     return "\n".join([line(head), rule, *(line(row) for row in body)])
 
 
+def filled(text: str, blocks: dict[str, str]) -> str:
+    """A page whose marked blocks are these; blocks that it has no mark for are passed over."""
+    for name, block in blocks.items():
+        first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+        if first not in text:
+            continue
+        before, _, rest = text.partition(first)
+        _, _, after = rest.partition(last)
+        text = f"{before}{first}{block}\n{last}{after}"
+    return text
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Timing):
         return asdict(value)

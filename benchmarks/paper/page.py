@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.harness import heading, read_long
+from benchmarks.harness import filled, heading, read_long
 from benchmarks.paper import acceptance, tables, versus
 from benchmarks.paper.figures import figures
 from benchmarks.paper.frontier import Comparison, among_ours, comparisons
@@ -325,18 +325,6 @@ def quoted(records: Sequence[Record], times: Report | None) -> dict[str, str]:
         "tally": versus.tally(found, records),
         "verdicts": "\n".join(f"- {line}" for line in versus.verdicts(found, records)),
     }
-
-
-def filled(text: str, blocks: dict[str, str]) -> str:
-    """A page whose marked blocks are these; blocks that it has no mark for are passed over."""
-    for name, block in blocks.items():
-        first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
-        if first not in text:
-            continue
-        before, _, rest = text.partition(first)
-        _, _, after = rest.partition(last)
-        text = f"{before}{first}{block}\n{last}{after}"
-    return text
 
 
 def main() -> None:

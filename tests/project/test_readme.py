@@ -34,6 +34,7 @@ NOT_RUN = {
     ("CONTRIBUTING.md", "cmake"),
     ("CONTRIBUTING.md", "make python-test"),
     ("CONTRIBUTING.md", "nox"),
+    ("benchmarks/README.md", ".venv/bin/pytest benchmarks"),
     ("benchmarks/README.md", "make bench"),
     ("benchmarks/README.md", "python -m benchmarks.bench_audit"),
     ("benchmarks/README.md", "python -m benchmarks.bench_engines"),
