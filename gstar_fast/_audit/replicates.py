@@ -21,9 +21,7 @@ from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells, Parts, resampled
 from gstar_fast._solver.mix import mix
 from gstar_fast._solver.search import Problem, choose, choose_unified, lay_out
-from gstar_fast._solver.segments.answer import parts_of
-from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
-from gstar_fast._solver.segments.solve import choose_among, mix_among
+from gstar_fast._solver.segments.search import SegmentSearch, choose_among, mix_among, parts_of, searches_of
 
 REPLICATES = 500
 MIXED_REPLICATES = 100  # linear programs: slower, and they give no interval

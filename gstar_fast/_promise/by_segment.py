@@ -36,9 +36,8 @@ from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells, Parts, effective, effective_rows, hits_of, resampled
 from gstar_fast._solver.finish import parts_again
 from gstar_fast._solver.search import Problem
-from gstar_fast._solver.segments.answer import Answer, parts_of
-from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
-from gstar_fast._solver.segments.solve import choose_among, mix_among
+from gstar_fast._solver.segments.answer import Answer
+from gstar_fast._solver.segments.search import SegmentSearch, choose_among, mix_among, parts_of, searches_of
 
 SHARES = (0.75, 0.5, 0.25)  # of the limit: q, at z = 0
 WIDTHS = (0.5, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)  # standard errors: z, at q = 1

@@ -30,6 +30,7 @@ from gstar_fast._solver.answer.parts import (
     Origin,
     Proof,
     Rates,
+    Slack,
 )
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells, Outcome, Parts, Scale, rates_by_group
@@ -97,8 +98,7 @@ def finish(
             )
             message = f"{others} {question.lower}"
         else:
-            left = f"{loss - lower_bound:.2g}"
-            message = f"proven to within {left} of the least possible loss; the search was ended after {opened} boxes"
+            message = ended_early(loss - lower_bound, opened)
     return made(
         search,
         dict(zip(search.groups, search.thresholds(table.start[:-1] + numbers).tolist(), strict=True)),
@@ -110,22 +110,40 @@ def finish(
     )
 
 
+def ended_early(left: float, boxes: int) -> str:
+    """The message of a search that ended with so much of the loss unproven."""
+    return f"proven to within {left:.2g} of the least possible loss; the search was ended after {boxes} boxes"
+
+
+def none_found(slack: Slack, boxes: int) -> str:
+    """The message of a search that ended without thresholds within the limits."""
+    return (
+        f"no thresholds that meet these limits were found in {boxes} boxes, the most allowed, which does not prove "
+        f"that there are none; {slack.words('thresholds')}"
+    )
+
+
 def finish_mixture(search: Search, mixture: Mixture) -> Result:
     """Put a mixture into words and numbers: what `finish` does for a choice."""
     p, table = search.arrays, search.table
     after = Outcome.of(mixed(table.accepted, p, mixture), table.totals, search.scale)
     before = Outcome.of(table.at_unified, table.totals, search.scale)
-    thresholds = search.thresholds(mixture.entries).tolist()
-    group = np.searchsorted(p.start, mixture.entries, side="right") - 1
-    mixtures: dict[Name, tuple[tuple[float, float], ...]] = {
-        name: tuple((t, w) for t, w, g in zip(thresholds, mixture.weights.tolist(), group, strict=True) if g == k)
-        for k, name in enumerate(search.groups)
-    }
+    mixtures = by_group(search, mixture)
     loss = after.weighted_error**2
     message = f"no mixture of thresholds at bin edges has {search.question.lower}"
     proof = Proof("optimal", message, loss, loss, mixture.scans)
     asked = search, likeliest(mixtures), after, before, proof, search.default
     return made(*asked, mixtures=mixtures, notes=search.cautions(after, before))
+
+
+def by_group(search: Search, mixture: Mixture) -> dict[Name, MixtureParts]:
+    """The thresholds of each group and their weights."""
+    thresholds = search.thresholds(mixture.entries).tolist()
+    group = np.searchsorted(search.arrays.start, mixture.entries, side="right") - 1
+    return {
+        name: tuple((t, w) for t, w, g in zip(thresholds, mixture.weights.tolist(), group, strict=True) if g == k)
+        for k, name in enumerate(search.groups)
+    }
 
 
 def likeliest(mixtures: Mapping[Name, MixtureParts]) -> dict[Name, float]:
@@ -196,10 +214,7 @@ def infeasible(search: Search, choice: Choice, end: float) -> Result:
         )
     else:
         verdict = "not_converged"
-        message = (
-            f"no thresholds that meet these limits were found in {choice.opened} boxes, the most allowed, which does "
-            f"not prove that there are none; {near.slack.words('thresholds')}"
-        )
+        message = none_found(near.slack, choice.opened)
     found = finish(own, numbers, verdict, choice.opened, lower_bound=0.0, message=message)
     return found.but(slack=near.slack)
 

@@ -34,9 +34,8 @@ from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.notes import told_of_noise, with_gap_notes
 from gstar_fast._solver.search import STEPS, Problem, prepare
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.segments.certificate import certificate_of, certificate_of_mix, numbered
 from gstar_fast._solver.segments.check import TOLERANCE, Checker, check
-from gstar_fast._solver.segments.problem import searches_of
+from gstar_fast._solver.segments.search import certificate_of, certificate_of_mix, numbered, searches_of
 from gstar_fast._words import KINDS
 
 MOST_COUNTS: Final = 2**24  # of groups as segments: groups times groups times bins

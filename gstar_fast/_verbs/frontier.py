@@ -27,7 +27,7 @@ from gstar_fast._sketch.view import look_at
 from gstar_fast._solver.answer.points import Frontier, Listed, Points
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells
-from gstar_fast._solver.finish import finish, finish_choice, finish_mixture
+from gstar_fast._solver.finish import by_group, finish, finish_choice, finish_mixture, likeliest
 from gstar_fast._solver.mix import Mixture, blended, corners_of
 from gstar_fast._solver.search import Choice, Search, check_groups, choose, prepare
 from gstar_fast._solver.segments.frontier import frontier_by_segment
@@ -123,7 +123,7 @@ def frontier(
         return _sweep(sketch, criterion, weights, question.density, question, cells)
     if cells.by_segments or question.in_rows:
         check_verb(question, "frontier by segment")
-        return Frontier(**frontier_by_segment(cells, criterion, question))
+        return frontier_by_segment(cells, criterion, question)
     return _by_group(cells, criterion, question, by, weights)
 
 
@@ -416,26 +416,15 @@ def _randomised(search: Search, criterion: str, swept: Bools, added: bool) -> Fr
         raise refusal("infeasible_mixture", "limits", limit=search.question.asked_limits)
     gaps = np.array(sorted(points))
     mixtures = tuple(points[g][1] for g in gaps)
-
     return Frontier(
         criterion=criterion,
         groups=search.groups,
         gaps=gaps,
         costs=np.array([points[g][0] for g in gaps]),
-        thresholds=np.array([_most_probable(search, m) for m in mixtures]),
+        thresholds=np.array([list(likeliest(by_group(search, mixture)).values()) for mixture in mixtures]),
         randomized=True,
         weighted=search.question.weighted,
         proven_to=0.0,
         penalty=None,
         _points=TracedMixtures.of(search, mixtures),
     )
-
-
-def _most_probable(search: Search, mixture: Mixture) -> list[float]:
-    group = np.searchsorted(search.arrays.start, mixture.entries, side="right") - 1
-    out = []
-    for k in range(len(search.groups)):
-        mine = np.flatnonzero(group == k)
-        entry = mixture.entries[mine[np.argmax(mixture.weights[mine])]]
-        out.append(float(search.thresholds(entry)))
-    return out

@@ -20,10 +20,15 @@ from gstar_fast._rates import RATE, has_rate, rates_of
 from gstar_fast._solver.answer.proof import Cut, Leaf, decode, encode
 from gstar_fast._solver.cells import gaps_of
 from gstar_fast._solver.search import Problem
-from gstar_fast._solver.segments.certificate import certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
-from gstar_fast._solver.segments.problem import lay_out, loosened
-from gstar_fast._solver.segments.solve import choose_by_segment, mix_by_segment
+from gstar_fast._solver.segments.search import (
+    certificate_of,
+    certificate_of_mix,
+    choose_by_segment,
+    lay_out,
+    loosened,
+    mix_by_segment,
+)
 from tests.helpers.segment_oracle import least_cost
 
 pytestmark = pytest.mark.filterwarnings(

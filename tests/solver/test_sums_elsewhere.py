@@ -20,9 +20,8 @@ from gstar_fast._rates import has_rate, rates_of
 from gstar_fast._solver.answer.proof import Leaf
 from gstar_fast._solver.cells import gaps_of
 from gstar_fast._solver.search import Problem
-from gstar_fast._solver.segments.certificate import certificate_of, certificate_of_mix
 from gstar_fast._solver.segments.check import check
-from gstar_fast._solver.segments.problem import lay_out
+from gstar_fast._solver.segments.search import certificate_of, certificate_of_mix, lay_out
 from tests.helpers.segment_oracle import least_cost
 
 pytestmark = pytest.mark.filterwarnings(

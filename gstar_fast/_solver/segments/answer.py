@@ -22,11 +22,17 @@ from gstar_fast._solver.answer.parts import Note, Proof, Slack
 from gstar_fast._solver.answer.proof import Steps
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells, Outcome, Parts, effective_rows, rates_by_group
-from gstar_fast._solver.finish import likeliest, made, paired_z, parts_again, settled
+from gstar_fast._solver.finish import ended_early, likeliest, made, none_found, paired_z, parts_again, settled
 from gstar_fast._solver.notes import cautions
 from gstar_fast._solver.search import Problem, nearest, seconds_left
-from gstar_fast._solver.segments.problem import SegmentSearch, loosened
-from gstar_fast._solver.segments.solve import SegmentChoice, choose_by_segment, mix_by_segment
+from gstar_fast._solver.segments.search import (
+    SegmentChoice,
+    SegmentSearch,
+    choose_by_segment,
+    loosened,
+    mix_by_segment,
+    parts_of,
+)
 
 NODES = 1000  # of a search for one slack; there are 17 of them
 
@@ -59,10 +65,7 @@ class Answer:
         least = after.weighted_error if bound is None else min(bound, after.weighted_error)
         lower = max(least - scale.slack, 0.0) ** 2 if bound is not None or scale.slack else loss
         if not message:
-            left = f"{loss - lower:.2g}"
-            message = (
-                f"proven to within {left} of the least possible loss; the search was ended after {iterations} boxes"
-            )
+            message = ended_early(loss - lower, iterations)
         asked = cells, question, scale, after, before
         rates = None
         if cells.by_segments:
@@ -156,10 +159,7 @@ class Answer:
             verdict, message = "infeasible", self.none(near.slack)
         else:
             verdict = "not_converged"
-            message = (
-                f"no thresholds that meet these limits were found in {choice.nodes} boxes, the most allowed, which "
-                f"does not prove that there are none; {near.slack.words('thresholds')}"
-            )
+            message = none_found(near.slack, choice.nodes)
         found = self.result(search, parts, verdict, message, choice.nodes, bound=0.0, steps=proof)
         return found.but(slack=near.slack)
 
@@ -211,12 +211,3 @@ def too_many(cells: Cells, effective: Floats) -> list[Note]:
     rows = row_count(round(float(each[label, a]))) + " effective" * cells.weighted
     group = cells.groups[int(a)]
     return [Note.warned("overfit", segments=m, group=group, rows=rows, label=int(label), enough=enough)]
-
-
-def parts_of(search: SegmentSearch, mix: Mix) -> Parts:
-    """Candidates and weights of each segment."""
-    parts: Parts = [{} for _ in search.order]
-    for j, number, weight in zip(mix.segment.tolist(), mix.number.tolist(), mix.weight.tolist(), strict=True):
-        candidate, part = int(search.candidate[search.arrays.start[j] + number]), parts[search.order[j]]
-        part[candidate] = part.get(candidate, 0.0) + weight
-    return parts

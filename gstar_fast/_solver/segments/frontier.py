@@ -9,7 +9,7 @@ known. Limits are asked for in the middle of the largest.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,13 +18,12 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._criteria import CRITERION, TOLERANCE
 from gstar_fast._question.question import Question
 from gstar_fast._sketch.sketch import Sketch
-from gstar_fast._solver.answer.points import Listed
+from gstar_fast._solver.answer.points import Frontier, Listed
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells, Outcome, Parts
 from gstar_fast._solver.search import Problem
-from gstar_fast._solver.segments.answer import Answer, parts_of
-from gstar_fast._solver.segments.problem import SegmentSearch, searches_of
-from gstar_fast._solver.segments.solve import choose_among, mix_among
+from gstar_fast._solver.segments.answer import Answer
+from gstar_fast._solver.segments.search import SegmentSearch, choose_among, mix_among, parts_of, searches_of
 
 ASKS = 40  # limits asked for besides the ends
 BOXES = 64  # of the search for one of them
@@ -189,8 +188,8 @@ class SegmentsAgain:
         return Answer(Cells.asked(sketch, question), question).solved(self.randomize)
 
 
-def frontier_by_segment(cells: Cells, criterion: str, question: Question) -> dict[str, Any]:
-    """What `frontier` makes its answer of."""
+def frontier_by_segment(cells: Cells, criterion: str, question: Question) -> Frontier:
+    """The frontier of thresholds by segment."""
     randomize = question.randomize
     answer = Answer(cells, question)
     ladder = Ladder(answer, criterion, randomize)
@@ -206,17 +205,17 @@ def frontier_by_segment(cells: Cells, criterion: str, question: Question) -> dic
         )
 
     likeliest = [[max((w, -t) for t, w in part.items())[1] * -1 for part in point.parts] for point in found]
-    return {
-        "criterion": criterion,
-        "groups": cells.segments,
-        "gaps": np.array([point.gap for point in found]),
-        "costs": np.array([point.error for point in found]),
-        "thresholds": cells.candidates[np.array(likeliest)],
-        "randomized": randomize,
-        "weighted": question.weighted,
-        "proven_to": proven_to,
-        "penalty": None,
-        "lower_bounds": np.array(lower),
-        "_points": Listed(tuple(map(result, range(len(found))))),
-        "_again": SegmentsAgain(question, criterion, randomize),
-    }
+    return Frontier(
+        criterion=criterion,
+        groups=cells.segments,
+        gaps=np.array([point.gap for point in found]),
+        costs=np.array([point.error for point in found]),
+        thresholds=cells.candidates[np.array(likeliest)],
+        randomized=randomize,
+        weighted=question.weighted,
+        proven_to=proven_to,
+        penalty=None,
+        lower_bounds=np.array(lower),
+        _points=Listed(tuple(map(result, range(len(found))))),
+        _again=SegmentsAgain(question, criterion, randomize),
+    )

@@ -1,18 +1,23 @@
-"""From cells to a search over segments."""
+"""The search over segments: a question laid out for a backend, what it finds, and the proof that comes with it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from gstar_fast._backends.common.segments import LEAST, MOST, Program, Row, rows_of
+from gstar_fast._backends import room
+from gstar_fast._backends.common.segments import LEAST, MOST, SEGMENT_NODES, SMALLEST, Best, Mix, Program, Row, rows_of
 from gstar_fast._base.arrays import Bools, Floats, Ints, Values
 from gstar_fast._base.names import Name
+from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._criteria import TOLERANCE, Form, Limit
-from gstar_fast._rates import SOLVER_RATES, Rate
+from gstar_fast._rates import RATES, SOLVER_RATES, Rate
+from gstar_fast._solver.answer.proof import ALL, Certificate, Steps, Tree
+from gstar_fast._solver.cells import Parts
 from gstar_fast._solver.search import Problem
 
 ORDERS = ("rising", "falling")  # tried in this order where thresholds shall be monotone; the first of equals stays
@@ -159,7 +164,7 @@ def _bounds(limit: Limit, active: list[int], measured: Bools, protected: tuple[N
     return found
 
 
-def _measures(totals: Ints, cell: Ints, rates: Sequence[Rate], groups: int) -> dict[str, Any]:
+def _measures(totals: Ints, cell: Ints, rates: Sequence[Rate], groups: int) -> dict[str, Values]:
     """Measure r * groups + a of a program is rate r of protected group a; of all rows where there is one more group."""
     rows = totals.astype(np.float64)
     if groups > rows.shape[1]:
@@ -183,3 +188,155 @@ def _measures(totals: Ints, cell: Ints, rates: Sequence[Rate], groups: int) -> d
         "given": given.reshape(-1, 2),
         "trials": trials.reshape(-1, 2),
     }
+
+
+# ----------------------------------------------------------------------------------------------------- search
+
+
+@dataclass(frozen=True)
+class SegmentChoice:
+    """The best choice of candidates, what was proven of it, and what was searched for it."""
+
+    search: SegmentSearch  # of the choice
+    candidates: tuple[int, ...] | None  # a candidate for each segment; None where none was found
+    cost: int  # E * unit; 0 without candidates
+    nodes: int
+    finished: bool  # the choice is proven to be the best, or that there is none
+    bound: float  # E of every choice is at least this; inf where there is none
+    parts: tuple[tuple[SegmentSearch, Best], ...]  # one, or one for each of ORDERS
+
+    def proof(self) -> Steps:
+        """A tree for each search; the answer is the best of theirs. Raises where a search was ended early."""
+        return Steps(tuple(tree_of(search, best) for search, best in self.parts))
+
+
+@dataclass(frozen=True)
+class SegmentMixture:
+    """The best mixture, and what was searched for it."""
+
+    best: tuple[SegmentSearch, Mix] | None  # None where no mixture meets the limits
+    parts: tuple[tuple[SegmentSearch, Mix | None], ...]  # one, or one for each of ORDERS
+
+    def proof(self) -> Steps:
+        """A bound for each search that met the limits."""
+        return Steps(tuple(tree_of_mix(search, mix) for search, mix in self.parts if mix is not None))
+
+
+def choose_by_segment(problem: Problem, node_limit: int = SEGMENT_NODES, seconds: float = math.inf) -> SegmentChoice:
+    """The cheapest thresholds by segment that meet every limit between protected groups.
+
+    Of choices that cost the same the search keeps the first it finds, in an order that is the same on every backend;
+    a choice it keeps cannot be brought nearer to the best unified threshold by moving one segment.
+    """
+    return choose_among(searches_of(problem), node_limit, seconds)
+
+
+def choose_among(
+    searches: Iterable[SegmentSearch], node_limit: int = SEGMENT_NODES, seconds: float = math.inf
+) -> SegmentChoice:
+    """The same for searches that are laid out."""
+    end = time.monotonic() + seconds
+    parts = []
+    for search in searches:
+        best = room("segments").choose(search.arrays, node_limit, max(end - time.monotonic(), 0.0))
+        parts.append((search, best))
+    costs = [_cost(search, best) for search, best in parts]
+    at = min(range(len(parts)), key=lambda i: costs[i])
+    search, best = parts[at]
+    found = costs[at] < math.inf
+    return SegmentChoice(
+        search,
+        tuple(search.candidates(best.numbers).tolist()) if found else None,
+        int(costs[at]) if found else 0,
+        sum(best.nodes for _, best in parts),
+        all(best.finished for _, best in parts),
+        min(best.bound for _, best in parts),
+        tuple(parts),
+    )
+
+
+def mix_by_segment(problem: Problem) -> SegmentMixture:
+    """The cheapest mixture of thresholds by segment that meets every limit."""
+    return mix_among(searches_of(problem))
+
+
+def mix_among(searches: Iterable[SegmentSearch]) -> SegmentMixture:
+    """The same for searches that are laid out."""
+    parts = [(search, room("segments").mix(search.nominal())) for search in searches]
+    met = [(search, mix) for search, mix in parts if mix is not None]
+    return SegmentMixture(min(met, key=lambda part: part[1].value, default=None), tuple(parts))
+
+
+def _cost(search: SegmentSearch, best: Best) -> float:
+    if best.numbers[0] < 0:
+        return math.inf
+    return int(search.arrays.cost[search.arrays.start[:-1] + best.numbers].sum())
+
+
+def parts_of(search: SegmentSearch, mix: Mix) -> Parts:
+    """Candidates and weights of each segment."""
+    parts: Parts = [{} for _ in search.order]
+    for j, number, weight in zip(mix.segment.tolist(), mix.number.tolist(), mix.weight.tolist(), strict=True):
+        candidate, part = int(search.candidate[search.arrays.start[j] + number]), parts[search.order[j]]
+        part[candidate] = part.get(candidate, 0.0) + weight
+    return parts
+
+
+# ------------------------------------------------------------------------------------------------------ proof
+
+
+def tree_of(search: SegmentSearch, best: Best) -> Tree:
+    """The proof that came with the best choice; raises where the search was ended early."""
+    if not best.finished:
+        raise bad_value("best", "a search that was ended early has no proof")
+    leaves = best.leaves
+    cut = leaves.segment >= 0
+    at = np.where(cut, leaves.segment, 0)
+    after = search.last[np.where(cut, search.arrays.start[at] + leaves.candidate, 0)]
+    segment = np.where(cut, np.array(search.order)[at], leaves.segment)
+    return Tree(_order(search), segment, after, leaves.child, leaves.weight, leaves.multipliers, _rows(search))
+
+
+def tree_of_mix(search: SegmentSearch, mix: Mix) -> Tree:
+    """The proof of a mixture: one bound for all."""
+    leaf = np.array([-1])
+    return Tree(_order(search), leaf, leaf, leaf, np.ones(1), mix.multipliers[None], _rows(search))
+
+
+def certificate_of(search: SegmentSearch, best: Best) -> Certificate:
+    """The certificate of the best choice, with its question."""
+    found = int(best.numbers[0]) >= 0
+    asked = _with_question(search, tree_of(search, best))
+    choice = tuple(search.candidates(best.numbers).tolist()) if found else None
+    return replace(asked, choice=choice, within=max(1, int(np.ceil(SMALLEST * search.arrays.unit))))
+
+
+def certificate_of_mix(search: SegmentSearch, mix: Mix) -> Certificate:
+    """The certificate of a mixture, with its question."""
+    parts = (tuple(part.items()) for part in parts_of(search, mix))
+    return replace(_with_question(search, tree_of_mix(search, mix)), mixture=tuple(parts))
+
+
+def _with_question(search: SegmentSearch, tree: Tree) -> Certificate:
+    limits, scale = numbered(search.question.limits, search.cells.groups), search.scale
+    return replace(tree.certificate(), limits=limits, prices=(scale.fp, scale.fn), unit=scale.unit)
+
+
+def numbered(limits: tuple[Limit, ...], protected: tuple[Name, ...]) -> tuple[Limit, ...]:
+    """The limits as a certificate has them: groups are numbers."""
+    return tuple(
+        limit if limit.group is None else limit._replace(group=protected.index(limit.group)) for limit in limits
+    )
+
+
+def _order(search: SegmentSearch) -> tuple[int, ...] | None:
+    return search.order if search.arrays.rising else None
+
+
+def _rows(search: SegmentSearch) -> tuple[tuple[str, int, int], ...]:
+    rows, groups, protected = search.arrays.rows, search.measured.shape[1], len(search.cells.groups)
+    found = []
+    for measure, kind in zip(rows.measure.tolist(), rows.kind.tolist(), strict=True):
+        r, a = divmod(measure, groups)
+        found.append((RATES[search.rates[r]], a if a < protected else ALL, kind))
+    return tuple(found)
