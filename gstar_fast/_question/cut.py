@@ -124,7 +124,7 @@ class Segments:
         given += [] if self.column is None else [f"column={self.column!r}"]
         return Code(f"gf.Segments({', '.join([*given, *['monotone=False'] * (not self.monotone)])})")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The segments as JSON has them."""
         return {
             "cuts": None if self.cuts is None else list(self.cuts),

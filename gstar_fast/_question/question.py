@@ -238,7 +238,7 @@ class Question:
         }
         return out | ({"limits": self.asked_limits} if self.limits else {})
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The options that are not as by default, for JSON; densities by hand are only named."""
         out = self.given()
         if self.limits:
@@ -319,9 +319,9 @@ def read_limits(given: object) -> tuple[Limit, ...]:
     return tuple((_limit if one.compares else _bound)(one, value) for one, value in entries)
 
 
-def encode_limit(limit: Limit) -> dict[str, Any]:
+def encode_limit(limit: Limit) -> dict[str, object]:
     """The limit as JSON has it."""
-    out: dict[str, Any] = {"of": limit.criterion.name}
+    out: dict[str, object] = {"of": limit.criterion.name}
     if limit.least > -math.inf:
         out["at_least"] = limit.least
     if limit.most < math.inf:

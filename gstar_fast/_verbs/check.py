@@ -34,7 +34,7 @@ from gstar_fast._solver.mix import Mixture
 from gstar_fast._solver.notes import told_of_noise, with_gap_notes
 from gstar_fast._solver.search import STEPS, Problem, prepare
 from gstar_fast._solver.segments.answer import Answer
-from gstar_fast._solver.segments.check import TOLERANCE, Checker, check
+from gstar_fast._solver.segments.check import TOLERANCE, Checker, Parts, Rows, check
 from gstar_fast._solver.segments.search import certificate_of, certificate_of_mix, numbered, searches_of
 from gstar_fast._words import KINDS
 
@@ -245,10 +245,12 @@ def cells_of(result: Result, sketch: Sketch) -> Cells:
 
 def _own_parts(result: Result, cells: Cells) -> tuple[tuple[tuple[int, float], ...], ...]:
     """Candidates and weights that the result has for each group or segment."""
-    of_each: Mapping[Any, Any] = result.thresholds if result.mixtures is None else result.mixtures
-    if repr(tuple(result.thresholds)) != repr(cells.segments) or repr(tuple(of_each)) != repr(cells.segments):
+    mixtures = result.mixtures
+    if mixtures is None:
+        mixtures = {name: ((t, 1.0),) for name, t in result.thresholds.items()}
+    if repr(tuple(result.thresholds)) != repr(cells.segments) or repr(tuple(mixtures)) != repr(cells.segments):
         raise refusal("proof", value="the thresholds are for other groups or segments")
-    each = [((one, 1.0),) if result.mixtures is None else one for one in of_each.values()]
+    each = list(mixtures.values())
     if result.question.unified and len(set(each)) > 1:
         raise refusal("proof", value="unified thresholds differ")
     return tuple(tuple((_candidate(t, cells), weight) for t, weight in part) for part in each)
@@ -358,7 +360,7 @@ def _searched(result: Result, problem: Problem, *, mixed: bool | None = None) ->
     return tuple(out)
 
 
-def _prove_none(result: Result, problem: Problem, rows: Any, kept: tuple[Certificate, ...] = ()) -> None:
+def _prove_none(result: Result, problem: Problem, rows: Rows, kept: tuple[Certificate, ...] = ()) -> None:
     """Raise if certificates do not prove that nothing meets the limits; for mixtures, by one bound for all."""
     certificates = kept or _searched(result, problem, mixed=False)
     _check_orders(result, certificates)
@@ -370,7 +372,7 @@ def _prove_none(result: Result, problem: Problem, rows: Any, kept: tuple[Certifi
         _held(check(_asked(c, problem), rows))
 
 
-def _prove_nearest(result: Result, problem: Problem, rows: Any, own: Any) -> None:
+def _prove_nearest(result: Result, problem: Problem, rows: Rows, own: Parts) -> None:
     """Raise unless the thresholds miss the limits by the slack of the result, and nothing misses them by less."""
     slack = result.proof.slack
     if slack is None:

@@ -203,9 +203,10 @@ def _result(content: Mapping[str, Any], members: Mapping[str, Member]) -> Result
     trace = content.get("trace", [])
     check_parts(trace, THRESHOLD, "trace")
     error, proof = decode_number(content["error"]), content.get("proof")
+    mixtures = None if found.mixtures is None else dict(found.mixtures)
     return Result(
         question,
-        GroupThresholds(found.values, decode_number(content["default_threshold"]), _mixtures(found.mixtures)),
+        GroupThresholds(found.values, decode_number(content["default_threshold"]), mixtures),
         Rates(
             rates,
             error,
@@ -314,10 +315,6 @@ def _rates_of(names: list[Name], entries: list[Any], where: str, more: Mapping[s
     for i, entry in enumerate(entries):
         check_members(entry, {**OF_RATES, **more}, f"{where}[{i}]")
     return {name: GroupRates(*(real(entry[key]) for key in _RATES)) for name, entry in zip(names, entries, strict=True)}
-
-
-def _mixtures(found: Mapping[Name, Any] | None) -> dict[Name, Any] | None:
-    return None if found is None else dict(found)
 
 
 def real(value: float | None) -> Any:

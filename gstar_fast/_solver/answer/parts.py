@@ -142,7 +142,7 @@ class Note:
         if self.code in WARNED:
             warn(_warning(self.code, self.fields))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """The note as JSON has it; names of groups that are tuples are written as in the member "groups"."""
         return {"code": self.code, "text": self.text, "fields": _encoded(self.fields)}
 
@@ -167,7 +167,7 @@ def has(notes: Iterable[Note], code: str) -> bool:
     return any(note.code == code for note in notes)
 
 
-def _encoded(value: Any) -> Any:
+def _encoded(value: object) -> object:
     if isinstance(value, tuple):
         return {"tuple": [_encoded(item) for item in value]}
     if isinstance(value, Mapping):

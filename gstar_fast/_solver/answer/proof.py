@@ -8,7 +8,7 @@ A step is one text: "cut 2 17 5 6" cuts segment 2 after candidate 17 into the bo
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -100,7 +100,7 @@ class Steps:
     """What proves a result by segment: data, of which `check` makes certificates."""
 
     parts: tuple[Tree | Certificate, ...] = ()  # one, or one for each order of monotone thresholds
-    saved: Any = None  # the same as a document has it, instead
+    saved: object = None  # the same as a document has it, instead
 
     @property
     def certificates(self) -> tuple[Certificate, ...]:
@@ -110,7 +110,7 @@ class Steps:
         return tuple(part.certificate() if isinstance(part, Tree) else part for part in self.parts)
 
     @property
-    def content(self) -> Any:
+    def content(self) -> object:
         """The proof as it is saved in a document."""
         return encode(self.certificates) if self.saved is None else self.saved
 

@@ -12,6 +12,7 @@ out candidates prove something about choices, not about mixtures, which need one
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import inf, lcm
@@ -26,6 +27,7 @@ from gstar_fast._solver.answer.proof import ALL, Certificate, Cut, Leaf, Single
 TOLERANCE = Fraction(1, 10**12)  # as everywhere in the library
 CLOSE = Fraction(1, 10**9)  # weights of a mixture are rounded: its error may be this far above its bound
 Rows = list[list[list[list[int]]]]  # of a label (0, 1, 2: unlabelled), protected group, segment and bin
+Parts = Sequence[Sequence[tuple[int, float]]]  # of each segment: candidates and weights
 Box = list[list[int]]  # candidates of each segment
 MOST_STEPS = 2 * SEGMENT_NODES + 2  # of a search
 
@@ -80,7 +82,7 @@ class Checker:
         }[rate]
         return (Fraction(base, rows), tuple(Fraction(s, rows) for s in slopes)) if rows else None
 
-    def outcome(self, parts: Any, spare: Fraction) -> tuple[Fraction, bool]:
+    def outcome(self, parts: Parts, spare: Fraction) -> tuple[Fraction, bool]:
         """Cost of candidates with weights, and whether they break a limit by more than `spare`."""
         got = {
             (y, a): sum(Fraction(w) * by[j][t] for j in self.segments for t, w in parts[j]) for y, a, by in self.rows
@@ -194,7 +196,7 @@ class Checker:
         groups = range(ALL, len(self.rows) // 3)
         return rate in RATES and group in groups and kind in range(MOST + 1) and 0 <= value < inf
 
-    def judge(self, parts: Any) -> str | Fraction:
+    def judge(self, parts: Parts) -> str | Fraction:
         """What is wrong with an answer; otherwise the cost / unit that every other choice must exceed.
 
         An answer has candidates and weights for each segment.
@@ -271,9 +273,12 @@ class Checker:
 def check(certificate: Certificate, rows: Rows) -> str | None:
     """What is wrong with a certificate; None if it proves its answer on these counts."""
     c, it = certificate, Checker(certificate, rows)
-    if c.choice is None and c.mixture is None:
+    if c.choice is not None:
+        most = it.judge([[(t, 1)] for t in c.choice])
+    elif c.mixture is not None:
+        most = it.judge(c.mixture)
+    else:
         return it.excludes(None)
-    most = it.judge(c.mixture if c.choice is None else [[(t, 1)] for t in c.choice])
     return most if isinstance(most, str) else it.excludes(most)
 
 
