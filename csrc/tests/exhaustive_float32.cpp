@@ -142,7 +142,7 @@ public:
         to_.hi_near = hi_near_.data();
         to_.cells = 2;
         to_.spare = 2 * bins_;
-        to_.bins = bins_;
+        to_.stride = bins_;
     }
 
     void block(std::uint64_t start, unsigned cell) {
@@ -171,8 +171,8 @@ private:
             const std::vector<std::uint32_t>& cells = cells_[cell];
             return count_rows(to_, scores, cells.data(), block_rows, found);
         }
-        std::uint8_t slots[16];
-        std::fill_n(slots, 16, std::uint8_t{255});
+        std::uint8_t slots[256];
+        std::fill_n(slots, 256, std::uint8_t{255});
         slots[3] = 0;
         const byte_columns columns{labels_[cell].data(), groups_.data(), slots};
         const progress done =

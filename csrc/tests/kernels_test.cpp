@@ -30,7 +30,9 @@ struct scene {
 
     scene(const window& w, const extent& e, double from, double to_end,
           std::uint32_t cells, bool alike)
-        : at(w), seen(e), words(std::size_t{cells} * w.bins() + 1, 0) {
+        : at(w),
+          seen(e),
+          words(std::size_t{cells} * stride_of(w.bins(), cells) + 1, 0) {
         for (std::uint32_t c = 0; c < cells; ++c) {
             const double cut = alike ? 0 : (to_end - from) * (c % 4) / 16;
             lo.push_back(c == 5 ? infinity : from + cut);  // nobody yet
@@ -57,8 +59,8 @@ struct scene {
         to.lo_near = lo_near.data();
         to.hi_near = hi_near.data();
         to.cells = cells;
-        to.spare = cells * at.bins();
-        to.bins = at.bins();
+        to.stride = stride_of(at.bins(), cells);
+        to.spare = cells * to.stride;
     }
 
     static float inward(double x, float toward) {
@@ -81,7 +83,7 @@ struct scene {
                                   : !seen.zero;
         if (!(x >= lo[cell] && x <= hi[cell]) || near || (at_zero(k) && x != 0))
             return false;
-        std::uint64_t& word = out[std::size_t{cell} * at.bins() +
+        std::uint64_t& word = out[std::size_t{cell} * to.stride +
                                   static_cast<std::size_t>(at.index(k))];
         word += word_one;
         if (x != 0)
@@ -143,7 +145,7 @@ void check_all(scene& s, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const std::size_t n = 7 * 1024 + 23;
     const std::vector<Float> scores = scores_for<Float>(s, n, random);
-    std::vector<std::uint8_t> labels(n), groups(n), slots(16, 255);
+    std::vector<std::uint8_t> labels(n), groups(n), slots(256, 255);
     std::vector<std::uint32_t> cells(n);
     const std::uint32_t n_groups = s.to.cells / 2;
     for (std::uint32_t g = 0; g < n_groups; ++g)
@@ -214,7 +216,7 @@ void check_all(scene& s, std::uint64_t seed) {
             std::vector<std::uint8_t> l = labels;
             std::vector<std::uint8_t> g = groups;
             if (kind == 0) l[odd] = 2;
-            if (kind == 1) g[odd] = 16 + 15;
+            if (kind == 1) g[odd] = 16 + 15;  // not in the table
             if (kind == 2) g[odd] = static_cast<std::uint8_t>(15 - n_groups);
             if (kind == 2 && n_groups == 16) continue;
             std::vector<special> found(n);

@@ -93,11 +93,11 @@ public:
         const auto i = static_cast<std::size_t>(value);
         if (i >= small_.size()) small_.resize(i + 1, unknown);
         small_[i] = slot;
-        if (i < 16 && slot < 127) bytes_[i] = static_cast<std::uint8_t>(2 * slot);
+        if (i < 256 && slot < 127) bytes_[i] = static_cast<std::uint8_t>(2 * slot);
         if (i < 8) few_[i] = 2 * slot;
     }
 
-    /// Slots of the values 0 to 15, doubled; 255 where there is none.
+    /// Slots of the values 0 to 255, doubled; 255 where there is none.
     const std::uint8_t* bytes() const noexcept { return bytes_.data(); }
 
     /// Slots of the values 0 to 7, doubled; -1 where there is none.
@@ -106,14 +106,14 @@ public:
     const std::vector<std::int32_t>& small() const noexcept { return small_; }
 
 private:
-    static constexpr std::array<std::uint8_t, 16> no_bytes() {
-        std::array<std::uint8_t, 16> out{};
+    static constexpr std::array<std::uint8_t, 256> no_bytes() {
+        std::array<std::uint8_t, 256> out{};
         for (auto& v : out) v = 255;
         return out;
     }
     std::vector<std::int32_t> small_;
     number_table others_;
-    std::array<std::uint8_t, 16> bytes_ = no_bytes();
+    std::array<std::uint8_t, 256> bytes_ = no_bytes();
     alignas(32) std::array<std::int32_t, 8> few_ = {-1, -1, -1, -1, -1, -1, -1, -1};
 };
 

@@ -30,12 +30,23 @@ constexpr std::int64_t offsets_in(std::uint64_t word) noexcept {
     return static_cast<std::int64_t>(word & word_mask);
 }
 
+/// Words from one cell to the next: its bins, and of many cells 8 more.
+///
+/// A score is often the same in all cells (0, .999). If cells were a power of two
+/// apart, their words for it would share one set of the first cache, which holds 8
+/// lines or 12, and more cells would replace each other's at every row. Always a
+/// multiple of 8, and at most 1/16 above `bins`: places have 32 bits.
+constexpr std::uint32_t stride_of(std::uint32_t bins,
+                                  std::uint32_t cells) noexcept {
+    return cells > 8 && bins >= 128 ? bins + 8 : bins;
+}
+
 /// The bins that block kernels count in.
 ///
 /// With e = floor(log2 |x|) and d = e, but at least `lowest` and at most `highest`,
 /// the bin of x is 2^(d - per) wide, and its number away from zero is
 /// floor(|x| / 2^(d - per)) + (d - lowest) * 2^per (below zero: minus ceil(...) and
-/// so on). The word of bin k of a cell is number cell * bins + k + the shift of its
+/// so on). The word of bin k of a cell is number cell * stride + k + the shift of its
 /// side; what is added to it is `word_one` and the distance of round24(x) from the
 /// bin's lower edge in units of 2^(e - 23), at most 2^23.
 struct count_grid {
@@ -90,21 +101,21 @@ struct count_grid {
 
 /// What a block kernel reads and writes; see kernels/.
 struct count_target : count_grid {
-    std::uint64_t* words;  ///< cells * bins, and one more for rows left out
+    std::uint64_t* words;  ///< cells * stride, and one more for rows left out
     const double* lo;      ///< extremes of each cell: rows outside them are
     const double* hi;      ///  special, and so the kernel needs no other check
     const float* lo_near;  ///< the same rounded inward, for float32 scores
     const float* hi_near;
     std::uint32_t cells;
-    std::uint32_t spare;  ///< the word for rows left out
-    std::uint32_t bins;   ///< a power of two
+    std::uint32_t spare;   ///< the word for rows left out
+    std::uint32_t stride;  ///< words from one cell to the next: stride_of
 };
 
 /// Labels and groups, one byte each, and where to find the cells of groups.
 struct byte_columns {
     const std::uint8_t* labels;
     const std::uint8_t* groups;
-    const std::uint8_t* slots;  ///< of groups 0 to 15, doubled; 255: none
+    const std::uint8_t* slots;  ///< of groups 0 to 255, doubled; 255: none
 };
 
 /// A row that needs thought.

@@ -9,7 +9,7 @@
 // changed. Functions that are noexcept use the memory that these have allocated.
 #pragma once
 
-#include <algorithm>  // max
+#include <algorithm>  // copy_n, max
 #include <cstddef>    // size_t
 #include <cstdint>
 #include <memory>   // unique_ptr
@@ -29,7 +29,7 @@ namespace gstar {
 class plane {
 public:
     explicit plane(std::uint32_t bins, bool weighted = false)
-        : bins_(bins), weighted_(weighted) {}
+        : bins_(bins), stride_(bins), weighted_(weighted) {}
 
     /// A twin with memory of its own.
     plane clone() const {
@@ -52,15 +52,17 @@ public:
             ends_.reserve(room);
             beyond_.reserve(room);
             zeros_.reserve(room);
-            zeroed<std::uint64_t> words = moved(words_, room, 1);
-            zeroed<std::int64_t> counts = moved(counts_, room, 0);
-            zeroed<bin_sum> sums = moved(sums_, room, 0);
-            zeroed<weight_sum> squares = moved(squares_, room, 0);
+            const std::uint32_t stride = stride_of(bins_, room);
+            zeroed<std::uint64_t> words = moved(words_, room, stride, 1);
+            zeroed<std::int64_t> counts = moved(counts_, room, stride, 0);
+            zeroed<bin_sum> sums = moved(sums_, room, stride, 0);
+            zeroed<weight_sum> squares = moved(squares_, room, stride, 0);
             words_ = std::move(words);
             counts_ = std::move(counts);
             sums_ = std::move(sums);
             squares_ = std::move(squares);
             capacity_ = room;
+            stride_ = stride;
         }
         ends_.resize(n_cells);
         beyond_.resize(n_cells);
@@ -124,7 +126,7 @@ public:
                 ends_.hi_near(),
                 cells(),
                 static_cast<std::uint32_t>(room(0)),
-                bins_};
+                stride_};
     }
 
     /// A kernel has left so many of the rows it was let.
@@ -135,7 +137,7 @@ public:
         const std::uint64_t times = row.total();
         const std::int64_t k = at.on().number(x);
         const std::size_t bin =
-            std::size_t{cell} * bins_ + static_cast<std::size_t>(at.index(k));
+            std::size_t{cell} * stride_ + static_cast<std::size_t>(at.index(k));
         const rounded parts = take_apart(round24(x));
         need_counts();
         if (at_zero(k)) {
@@ -158,8 +160,8 @@ public:
         }
         let_in(1);
         const count_grid::place place = bins.place_of(x);
-        words_[std::size_t{cell} * bins_ + static_cast<std::size_t>(place.index)] +=
-            word_one + place.offset;
+        words_[std::size_t{cell} * stride_ +
+               static_cast<std::size_t>(place.index)] += word_one + place.offset;
         cover(cell, x, x);
     }
 
@@ -188,7 +190,7 @@ public:
     void flush() {
         if (pending_ == 0) return;
         need_counts();
-        for (std::size_t i = 0; i < std::size_t{cells()} * bins_; ++i) {
+        for (std::size_t i = 0; i < std::size_t{cells()} * stride_; ++i) {
             if (words_[i] == 0) continue;
             counts_[i] += rows_in(words_[i]);
             sums_[i].add(offsets_in(words_[i]), 0);
@@ -258,14 +260,14 @@ public:
 
     /// Rows of a bin; in a weighted plane, parts of a weight, like all counts.
     std::int64_t count(std::uint32_t cell, std::uint32_t bin) const noexcept {
-        const std::size_t i = std::size_t{cell} * bins_ + bin;
+        const std::size_t i = std::size_t{cell} * stride_ + bin;
         return (pending_ == 0 ? 0 : rows_in(words_[i])) +
                (counts_.size() == 0 ? 0 : counts_[i]);
     }
 
     /// Sum of the offsets of a bin that does not touch zero.
     bin_sum sum(std::uint32_t cell, std::uint32_t bin) const noexcept {
-        const std::size_t i = std::size_t{cell} * bins_ + bin;
+        const std::size_t i = std::size_t{cell} * stride_ + bin;
         bin_sum out;
         if (counts_.size() != 0) out = sums_[i];
         if (pending_ != 0) out.add(offsets_in(words_[i]), 0);
@@ -302,12 +304,12 @@ public:
     /// Sum of squared weights of a bin, in a weighted plane.
     weight_sum square(std::uint32_t cell, std::uint32_t bin) const noexcept {
         return squares_.size() == 0 ? weight_sum()
-                                    : squares_[std::size_t{cell} * bins_ + bin];
+                                    : squares_[std::size_t{cell} * stride_ + bin];
     }
     /// Add the rows of a cell to `out`, by bin.
     void add_counts(std::uint32_t cell, std::int64_t* out) const noexcept {
         if (!has_rows(cell)) return;
-        const std::size_t first = std::size_t{cell} * bins_;
+        const std::size_t first = std::size_t{cell} * stride_;
         if (pending_ != 0)
             for (std::uint32_t b = 0; b < bins_; ++b)
                 out[b] += rows_in(words_[first + b]);
@@ -321,15 +323,15 @@ public:
     // ---- reading from bytes, with `cover` ------------------------------------
     /// Bring a bin near that is to be put soon.
     void fetch(std::uint32_t cell, std::uint32_t bin) const noexcept {
-        counts_.fetch(std::size_t{cell} * bins_ + bin);
-        sums_.fetch(std::size_t{cell} * bins_ + bin);
-        squares_.fetch(std::size_t{cell} * bins_ + bin);
+        counts_.fetch(std::size_t{cell} * stride_ + bin);
+        sums_.fetch(std::size_t{cell} * stride_ + bin);
+        squares_.fetch(std::size_t{cell} * stride_ + bin);
     }
     /// A bin that does not touch zero; `squared` is 0 without weights.
     void put(std::uint32_t cell, std::uint32_t bin, std::int64_t n,
              const weight_sum& squared, const bin_sum& sum) {
         put(cell, bin, n, squared);
-        sums_[std::size_t{cell} * bins_ + bin] += sum;
+        sums_[std::size_t{cell} * stride_ + bin] += sum;
     }
     /// Bin k, -1 or 0, at place `bin`.
     void put(std::uint32_t cell, std::uint32_t bin, std::int64_t n,
@@ -353,8 +355,8 @@ private:
     void put(std::uint32_t cell, std::uint32_t bin, std::int64_t n,
              const weight_sum& squared) {
         need_counts();
-        counts_[std::size_t{cell} * bins_ + bin] += n;
-        if (weighted_) squares_[std::size_t{cell} * bins_ + bin] += squared;
+        counts_[std::size_t{cell} * stride_ + bin] += n;
+        if (weighted_) squares_[std::size_t{cell} * stride_ + bin] += squared;
     }
 
     /// Add a row to a cell; `to` is the sum of squared weights that it adds to.
@@ -388,12 +390,12 @@ private:
     }
 
     std::size_t room(std::size_t more) const noexcept {
-        return std::size_t{std::max(capacity_, cells())} * bins_ + more;
+        return std::size_t{std::max(capacity_, cells())} * stride_ + more;
     }
 
     /// The bins of a cell that are in use.
     cell_bins bins_of(std::uint32_t cell) const noexcept {
-        const std::size_t first = std::size_t{cell} * bins_;
+        const std::size_t first = std::size_t{cell} * stride_;
         const bool full = counts_.size() != 0;
         return {pending_ != 0 ? words_.data() + first : nullptr,
                 full ? counts_.data() + first : nullptr,
@@ -404,11 +406,13 @@ private:
 
     template <class T>
     zeroed<T> moved(const zeroed<T>& from, std::uint32_t new_room,
-                    std::size_t more) const {
+                    std::uint32_t stride, std::size_t more) const {
         if (from.size() == 0) return {};
-        zeroed<T> to(std::size_t{new_room} * bins_ + more);
-        const std::size_t used = std::size_t{cells()} * bins_;
-        for (std::size_t i = 0; i < used; ++i) to[i] = from[i];
+        zeroed<T> to(std::size_t{new_room} * stride + more);
+        for (std::uint32_t c = 0; c < cells(); ++c) {
+            const T* const first = from.data() + std::size_t{c} * stride_;
+            std::copy_n(first, bins_, to.data() + std::size_t{c} * stride);
+        }
         return to;
     }
 
@@ -429,13 +433,14 @@ private:
     }
 
     std::uint32_t bins_;
+    std::uint32_t stride_;         ///< of cells in the arrays below
     bool weighted_;                ///< whether counts are parts of a weight
     std::uint32_t capacity_ = 0;   ///< cells the big arrays have room for
     std::uint64_t pending_ = 0;    ///< rows in `words_`
-    zeroed<std::uint64_t> words_;  ///< packed, cells * bins, and one to spare
-    zeroed<std::int64_t> counts_;  ///< cells * bins, once there are any
-    zeroed<bin_sum> sums_;         ///< cells * bins
-    zeroed<weight_sum> squares_;   ///< cells * bins, in a weighted plane
+    zeroed<std::uint64_t> words_;  ///< packed, cells * stride, and one to spare
+    zeroed<std::int64_t> counts_;  ///< cells * stride, once there are any
+    zeroed<bin_sum> sums_;         ///< cells * stride
+    zeroed<weight_sum> squares_;   ///< cells * stride, in a weighted plane
     cell_extremes ends_;
     std::vector<beyond> beyond_;
     std::vector<std::unique_ptr<zero_sums>> zeros_;

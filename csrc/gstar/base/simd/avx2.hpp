@@ -78,6 +78,9 @@ struct eight {
     GSTAR_AVX2 static bool all_at_most(numbers v, numbers most) noexcept {
         return others((mask)(least(v, most) == v)) == 0;
     }
+    GSTAR_AVX2 static numbers times(numbers v, numbers by) noexcept {
+        return v * by;
+    }
     GSTAR_AVX2 static numbers right(numbers v, numbers bits) noexcept {
         return v >> bits;
     }

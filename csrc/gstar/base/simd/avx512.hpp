@@ -53,6 +53,9 @@ struct sixteen {
     GSTAR_AVX512 static bool all_at_most(numbers v, numbers most) noexcept {
         return _mm512_cmpgt_epu32_mask((__m512i)v, (__m512i)most) == 0;
     }
+    GSTAR_AVX512 static numbers times(numbers v, numbers by) noexcept {
+        return v * by;
+    }
     GSTAR_AVX512 static numbers right(numbers v, numbers bits) noexcept {
         return v >> bits;
     }

@@ -56,8 +56,11 @@ struct rows4 {
         return a + (b & (numbers)(c == 0));
     }
 #if defined(__SSE2__)
-    // All lanes are shifted by the same number of bits, or multiplied: a product with
-    // a power of two is exact, as v has 24 bits. More than 24 give some number.
+    // Products have 16 bits. All lanes are shifted by the same number of bits, or
+    // multiplied with a power of two: exact, as v has 24 bits.
+    static numbers times(numbers v, numbers by) noexcept {
+        return (numbers)_mm_madd_epi16((__m128i)v, (__m128i)(by >> 3)) << 3;
+    }
     static numbers right(numbers v, numbers bits) noexcept {
         const __m128 power = _mm_castsi128_ps((__m128i)((127u - bits) << 23));
         return (numbers)_mm_cvttps_epi32(
@@ -68,6 +71,7 @@ struct rows4 {
         return (numbers)_mm_cvttps_epi32(power) - 1;
     }
 #else
+    static numbers times(numbers v, numbers by) noexcept { return v * by; }
     static numbers right(numbers v, numbers bits) noexcept {
         return v >> (bits & 31);
     }

@@ -62,6 +62,8 @@ struct lane {
         return c == 0 ? a + b : a;
     }
     static bool all_at_most(numbers v, numbers most) noexcept { return v <= most; }
+    /// Of numbers below 2^15 by a multiple of 8 below 2^18.
+    static numbers times(numbers v, numbers by) noexcept { return v * by; }
     static numbers right(numbers v, numbers bits) noexcept { return v >> bits; }
     static numbers low_bits(numbers bits) noexcept { return ~(~numbers{} << bits); }
     /// The high and the low 32 bits of float64; of float32 all bits are high.

@@ -89,8 +89,11 @@ public:
     GSTAR_TARGET bool take(std::size_t i) noexcept {
         prefetch(from_.labels + i + ahead_rows);
         prefetch(from_.groups + i + ahead_rows);
-        return cells_of_bytes(from_.labels + i, from_.groups + i, from_.slots,
-                              cells_);
+        const std::uint8_t* const labels = from_.labels + i;
+        const std::uint8_t* const groups = from_.groups + i;
+        // The first way is quicker, and only for groups 0 to 15.
+        return cells_of_bytes(labels, groups, from_.slots, cells_) ||
+               cells_by_table(labels, groups, from_.slots, cells_);
     }
     const std::uint8_t* at(std::size_t i) const noexcept {
         return cells_ + i % byte_rows;
@@ -118,7 +121,7 @@ public:
           highest_(S::whole(to.highest + S::bias)),
           ulps_(S::whole(23 - to.per)),
           per_(S::whole(to.per)),
-          bins_log2_(S::whole(bit_length(to.bins) - 1)),
+          stride_(S::whole(static_cast<std::int32_t>(to.stride))),
           // Numbers are progress from octave 0 of the score's type.
           first_(
               sides::of(to.shift_above - before(to), to.shift_below + before(to))),
@@ -154,7 +157,7 @@ public:
             if constexpr (S::exponent_bits != 8)  // else all of it is in `size`
                 odd = (typename S::mask)(odd | ~S::within(x, inner_lo_, inner_hi_));
         }
-        return {(cell << bins_log2_) + (number + first_.at(b.sign)),
+        return {S::times(cell, stride_) + (number + first_.at(b.sign)),
                 b.offset(width)};
     }
 
@@ -163,7 +166,7 @@ public:
     GSTAR_TARGET unsigned correct(const typename S::values& x, numbers cell,
                                   typename S::mask odd, rows& to) const noexcept {
         const auto zero = S::is_zero(x);
-        to.place = S::keep(zero, (cell << bins_log2_) + zero_, to.place);
+        to.place = S::keep(zero, S::times(cell, stride_) + zero_, to.place);
         to.offset = S::keep(zero, S::whole(0), to.offset);
         if (!S::any((typename S::mask)(odd & ~(zero & zero_is_usual_)))) return 0;
         const auto counts = fine(x, cell);
@@ -176,7 +179,7 @@ public:
                                 rows& to) const noexcept {
         if (S::others(fine(x, cell)) != 0) return 1;
         typename S::mask odd{};
-        to = S::any(S::is_zero(x)) ? rows{(cell << bins_log2_) + zero_, 0}
+        to = S::any(S::is_zero(x)) ? rows{S::times(cell, stride_) + zero_, 0}
                                    : usual(x, cell, odd);
         return 0;
     }
@@ -213,7 +216,7 @@ private:
     numbers highest_;
     numbers ulps_;
     numbers per_;
-    numbers bins_log2_;
+    numbers stride_;
     sides first_;
     numbers zero_;
     numbers spare_;

@@ -1,4 +1,5 @@
-// byte_cells.hpp - cells of 64 rows from bytes: one shuffle of a table of sixteen.
+// byte_cells.hpp - cells of 64 rows from bytes, by a table of all groups or a shuffle of
+// the first sixteen.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +14,28 @@
 
 namespace gstar {
 
-namespace generic {
-
-/// Cells of 64 rows, each read once; false if a label is above 1, or a group above 15
-/// or without a slot.
-inline bool cells_of_bytes(const std::uint8_t* labels, const std::uint8_t* groups,
+/// Cells of 64 rows, each read once; false if a label is above 1 or a group without a
+/// slot.
+inline bool cells_by_table(const std::uint8_t* labels, const std::uint8_t* groups,
                            const std::uint8_t* slots,
                            std::uint8_t* cells) noexcept {
     unsigned bad = 0;
     for (int i = 0; i < 64; ++i) {
         const unsigned label =
             *static_cast<const volatile std::uint8_t*>(labels + i);
-        const unsigned group =
-            *static_cast<const volatile std::uint8_t*>(groups + i);
-        const unsigned slot = slots[group & 15];
-        bad |= (label & 0xFE) | (group & 0xF0) | (slot & 1);
+        const unsigned slot =
+            slots[*static_cast<const volatile std::uint8_t*>(groups + i)];
+        bad |= (label & 0xFE) | (slot & 1);
         cells[i] = static_cast<std::uint8_t>(slot | label);
     }
     return bad == 0;
 }
 
+namespace generic {
+inline bool cells_of_bytes(const std::uint8_t*, const std::uint8_t*,
+                           const std::uint8_t*, std::uint8_t*) noexcept {
+    return false;
+}
 }  // namespace generic
 
 #if GSTAR_HAS_FOUR

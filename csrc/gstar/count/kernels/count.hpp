@@ -168,7 +168,7 @@ std::size_t count_rows(const count_target& to, const Float* scores,
 #if GSTAR_HAS_FOUR
     const kernel k = active_kernel();
     known_cells from{cells};
-    if (n >= byte_rows && k == kernel::four)
+    if (n >= byte_rows && k == kernel::four && to.cells <= 32768)  // see S::times
         begun = four::count<Float>(to, scores, from, n, specials, n);
 #endif
 #if GSTAR_HAS_AVX2
