@@ -174,7 +174,7 @@ private:
         std::uint8_t slots[256];
         std::fill_n(slots, 256, std::uint8_t{255});
         slots[3] = 0;
-        const byte_columns columns{labels_[cell].data(), groups_.data(), slots};
+        const byte_columns columns{labels_[cell].data(), groups_.data(), slots, 4};
         const progress done =
             count_bytes(to_, scores, columns, block_rows, found, block_rows);
         CHECK(done.rows == block_rows);

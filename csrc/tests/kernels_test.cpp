@@ -148,11 +148,12 @@ void check_all(scene& s, std::uint64_t seed) {
     std::vector<std::uint8_t> labels(n), groups(n), slots(256, 255);
     std::vector<std::uint32_t> cells(n);
     const std::uint32_t n_groups = s.to.cells / 2;
+    const std::uint32_t top = std::max(15u, n_groups + 1);  // the last group
     for (std::uint32_t g = 0; g < n_groups; ++g)
-        slots[15 - g] = static_cast<std::uint8_t>(2 * g);
+        slots[top - g] = static_cast<std::uint8_t>(2 * g);
     for (std::size_t i = 0; i < n; ++i) {
         labels[i] = static_cast<std::uint8_t>(random() % 2);
-        groups[i] = static_cast<std::uint8_t>(15 - random() % n_groups);
+        groups[i] = static_cast<std::uint8_t>(top - random() % n_groups);
         cells[i] = std::uint32_t{slots[groups[i]]} + labels[i];
     }
     std::vector<std::uint64_t> expected(s.words.size(), 0);
@@ -190,7 +191,7 @@ void check_all(scene& s, std::uint64_t seed) {
             while (n - at >= byte_rows) {
                 std::vector<special> found(byte_rows);
                 const byte_columns columns{labels.data() + at, groups.data() + at,
-                                           slots.data()};
+                                           slots.data(), top + 1};
                 const progress done = count_bytes(s.to, scores.data() + at, columns,
                                                   n - at, found.data(), byte_rows);
                 CHECK(done.rows != 0 && done.specials <= byte_rows);
@@ -216,13 +217,13 @@ void check_all(scene& s, std::uint64_t seed) {
             std::vector<std::uint8_t> l = labels;
             std::vector<std::uint8_t> g = groups;
             if (kind == 0) l[odd] = 2;
-            if (kind == 1) g[odd] = 16 + 15;  // not in the table
-            if (kind == 2) g[odd] = static_cast<std::uint8_t>(15 - n_groups);
+            if (kind == 1) g[odd] = static_cast<std::uint8_t>(top + 16);
+            if (kind == 2) g[odd] = static_cast<std::uint8_t>(top - n_groups);
             if (kind == 2 && n_groups == 16) continue;
             std::vector<special> found(n);
-            const progress done =
-                count_bytes(s.to, scores.data(), {l.data(), g.data(), slots.data()},
-                            n, found.data(), n);
+            const progress done = count_bytes(
+                s.to, scores.data(), {l.data(), g.data(), slots.data(), top + 1}, n,
+                found.data(), n);
             CHECK(done.rows == odd / byte_rows * byte_rows);
             found.resize(done.specials);
             check_words(done.rows, found);
@@ -236,7 +237,7 @@ void check_all(scene& s, std::uint64_t seed) {
 
 void check_window(const window& at, const extent& seen, double lo, double hi) {
     std::uint64_t seed = 1;
-    for (const std::uint32_t groups : {1u, 2u, 3u, 4u, 8u, 16u})
+    for (const std::uint32_t groups : {1u, 2u, 3u, 4u, 8u, 16u, 33u, 127u})
         for (const bool alike : {true, false}) {
             scene s(at, seen, lo, hi, 2 * groups, alike);
             check_all<float>(s, ++seed);

@@ -116,6 +116,7 @@ struct byte_columns {
     const std::uint8_t* labels;
     const std::uint8_t* groups;
     const std::uint8_t* slots;  ///< of groups 0 to 255, doubled; 255: none
+    std::uint32_t groups_end;   ///< no group from this one on has a slot
 };
 
 /// A row that needs thought.

@@ -1,7 +1,8 @@
 // resolve.hpp - (label, group) of each row -> the number of its cell.
 #pragma once
 
-#include <cstddef>  // size_t
+#include <algorithm>  // min
+#include <cstddef>    // size_t
 #include <cstdint>
 #include <memory>  // shared_ptr
 #include <optional>
@@ -54,7 +55,9 @@ public:
         return byte_columns{
             reinterpret_cast<const std::uint8_t*>(rows_.labels.data) + begin,
             reinterpret_cast<const std::uint8_t*>(rows_.groups.data) + begin,
-            known_->bytes()};
+            known_->bytes(),
+            static_cast<std::uint32_t>(
+                std::min<std::size_t>(known_->small().size(), 256))};
     }
 
     void resolve(std::size_t begin, std::size_t n, resolved_block& out) {

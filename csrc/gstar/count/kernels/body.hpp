@@ -89,11 +89,7 @@ public:
     GSTAR_TARGET bool take(std::size_t i) noexcept {
         prefetch(from_.labels + i + ahead_rows);
         prefetch(from_.groups + i + ahead_rows);
-        const std::uint8_t* const labels = from_.labels + i;
-        const std::uint8_t* const groups = from_.groups + i;
-        // The first way is quicker, and only for groups 0 to 15.
-        return cells_of_bytes(labels, groups, from_.slots, cells_) ||
-               cells_by_table(labels, groups, from_.slots, cells_);
+        return cells_of_bytes(from_, i, cells_);
     }
     const std::uint8_t* at(std::size_t i) const noexcept {
         return cells_ + i % byte_rows;
