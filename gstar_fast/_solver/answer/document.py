@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 from gstar_fast._base.json import bad_document, decode_name, decode_number, encode_name, encode_number
 from gstar_fast._base.names import MOST_GROUPS, Name, check_distinct
+from gstar_fast._base.thresholds import Thresholds
 from gstar_fast._criteria import CRITERION
 from gstar_fast._decide import document
 from gstar_fast._decide.document import (
@@ -170,17 +171,17 @@ def _promise_content(p: Promise) -> dict[str, object]:
 def result_of(saved: document.Document, where: str = "") -> Result:
     """The result that a document is; ValueError says what is wrong with it."""
     try:
-        return _result(saved.content, OF_RESULT)
+        return _result(saved.content, OF_RESULT, saved.thresholds)
     except (TypeError, ValueError) as error:
         raise bad_document(f"{where}not a saved result: {error}") from None
 
 
-def _result(content: Mapping[str, Any], members: Mapping[str, Member]) -> Result:
+def _result(content: Mapping[str, Any], members: Mapping[str, Member], found: Thresholds | None = None) -> Result:
     check_members(content, members, "")
     if content["format"] != document.RESULT_FORMAT:
         raise bad_document(f"'format' is not {document.RESULT_FORMAT!r}")
     document.check_version(content)
-    question, found = Question.from_dict(content["question"]), document.thresholds_in(content, is_result=True)
+    question, found = Question.from_dict(content["question"]), found or document.thresholds_in(content, is_result=True)
     rates = _rates_of(list(found.values), content["groups"], "groups", OF_GROUP)
     by_segment = None
     if "protected" in content:
@@ -312,8 +313,9 @@ def _rates_of(names: list[Name], entries: list[Any], where: str, more: Mapping[s
     """Rates by name; entries may have `more` members."""
     if len(entries) != len(names):
         raise bad_document(f"{where} has {len(entries)} entries for {len(names)} groups")
+    members = {**OF_RATES, **more}
     for i, entry in enumerate(entries):
-        check_members(entry, {**OF_RATES, **more}, f"{where}[{i}]")
+        check_members(entry, members, f"{where}[{i}]")
     return {name: GroupRates(*(real(entry[key]) for key in _RATES)) for name, entry in zip(names, entries, strict=True)}
 
 
