@@ -200,7 +200,11 @@ def test_from_rows(benchmark: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("n_groups", [2, 10])
-@pytest.mark.parametrize("asked", [{"limits": {"equalized_odds": LIMIT}}, {"penalties": {"equal_opportunity": 10.0}}])
+@pytest.mark.parametrize(
+    "asked",
+    [{"limits": {"equalized_odds": LIMIT}}, {"penalties": {"equal_opportunity": 10.0}}],
+    ids=["limits", "penalties"],
+)
 def test_from_counts(benchmark: Any, n_groups: int, asked: dict[str, Any]) -> None:
     sketch = many_groups(100_000, n_groups)
     assert benchmark(lambda: gf.solve(sketch, evidence=0, **asked)).verdict == "optimal"
