@@ -10,11 +10,11 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Literal, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, Unpack
 
 import gstar_fast.errors as errors
-from gstar_fast._base.names import Name, Scalar
-from gstar_fast._base.refusals.refusal import refusal, worded
+from gstar_fast._base.names import LONGEST_TUPLE, Name, Scalar
+from gstar_fast._base.refusals.refusal import Words, refusal, worded
 from gstar_fast._base.refusals.wording import Face
 from gstar_fast._input.options import RAISE, Missing, checked_passing
 from gstar_fast._input.positive import checked_positive
@@ -22,6 +22,9 @@ from gstar_fast._sketch.columns import NO_LABELS, Columns, check_positive
 from gstar_fast._sketch.counting import Table, count_table
 from gstar_fast._sketch.merging import add, merge_all
 from gstar_fast._sketch.sketch import Sketch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Answer = TypeVar("Answer")  # of a task, as an engine has it
 
@@ -35,10 +38,13 @@ def check_installed(package: str, extra: str) -> None:
         raise ImportError(f"gf.{extra} needs {package}; install it with: pip install 'gstar-fast[{extra}]'")
 
 
-def check_frame(data: object, argument: str, package: str, what: str) -> None:
+def check_frame(data: object, argument: str, what: str) -> None:
     """Raise if the data is not a frame of the engine; its class is compared by name, so no engine is imported."""
-    if type(data).__module__.partition(".")[0] != package:
-        raise refusal("engine_frame", argument, value=data, limit=what)
+    module, _, name = what.rpartition(".")
+    if not any(kind.__name__ == name and f"{kind.__module__}.".startswith(f"{module}.") for kind in type(data).__mro__):
+        kind = type(data)
+        shown = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+        raise refusal("engine_frame", argument, value=Words(shown), limit=what)
 
 
 class SketchOptions(TypedDict, total=False):
@@ -98,9 +104,17 @@ class Job:
         """Answer of one partition: a table or stream of Arrow data, or None for one without rows."""
         return self._answer(lambda: self._counted(data))
 
+    def count_key(self, data: object) -> bytes:
+        """The sketch of one key's rows; raises where one is rejected, since nobody finishes a frame of sketches."""
+        return _sound(self.count(data))
+
     def merge(self, answers: Iterable[bytes]) -> bytes:
         """Answer of a task that merges the answers of others; an error among them is its own."""
-        return self._answer(lambda: self._merged(answers, _silent(Sketch())))
+        return self._answer(lambda: merged(answers, silent(Sketch())))
+
+    def merge_column(self, batches: Iterable[pa.RecordBatch]) -> bytes:
+        """The same for the answers in the first column of batches."""
+        return self.merge(answer.as_py() for batch in batches for answer in batch.column(0))
 
     def finish(self, answers: Iterable[bytes], *, whole: bool = True) -> Sketch:
         """The sketch of all answers; raises the errors of tasks.
@@ -116,29 +130,27 @@ class Job:
                 memory_limit=self.options.get("memory_limit", 2**30),
                 missing_group=self.missing_group,
             )
-            self._merged(answers, total)
+            merged(answers, total)
         except _RefusedError as refused:
-            told = json.loads(refused.args[0].removeprefix(REFUSED))
-            kind: type[errors.InputError] = getattr(errors, told["kind"])
-            raise kind(told["words"], **told["fields"]) from None
+            _sound(refused.args[0])
         if whole:
             check_positive(total._core)
         return total
 
+    def check_types(self, schema: pa.Schema) -> None:
+        """Raise if tasks would reject a type of the columns, which stand in this order."""
+        import pyarrow as pa
+
+        empty = pa.RecordBatch.from_arrays([pa.array([], kind) for kind in schema.types], self.columns)
+        _sound(self.count(pa.RecordBatchReader.from_batches(empty.schema, [empty])))
+
     def _counted(self, data: object) -> Sketch:
-        sketch, labels = _silent(Sketch(**self.options)), NO_LABELS
+        sketch, labels = silent(Sketch(**self.options)), NO_LABELS
         if data is not None:
             passing = checked_passing(self.nan, self.missing, missing_group=self.missing_group)
             labels = count_table(sketch._core, self.table._replace(data=data), passing, 1)
         table = self.table
         return sketch._remember(Columns(table.score, table.label, table.groups), table.positive, labels)
-
-    def _merged(self, answers: Iterable[bytes], total: Sketch) -> Sketch:
-        for answer in answers:
-            if answer.startswith(REFUSED):
-                raise _RefusedError(answer)
-            add(total, answer)
-        return total
 
     def _answer(self, make: Callable[[], Sketch]) -> bytes:
         try:
@@ -154,9 +166,7 @@ class Job:
 
 def job_of(score: str, label: str | None, group: str | Sequence[str], **given: Unpack[CountOptions]) -> Job:
     """Check all options where the user is, before any task starts."""
-    groups = (group,) if isinstance(group, str) else tuple(group)
-    if not groups:
-        raise refusal("no_group_column", "group")
+    groups = group_columns(group)
     nan, missing = given.pop("nan", "raise"), given.pop("missing", None)
     missing_group = given.pop("missing_group", RAISE)
     weight, repeats, positive = given.pop("weight", None), given.pop("repeats", None), given.pop("positive", None)
@@ -165,13 +175,47 @@ def job_of(score: str, label: str | None, group: str | Sequence[str], **given: U
         options["groups"] = tuple(names)
     Sketch(nan=nan, missing=missing, missing_group=missing_group, **options)
     table = Table(None, score, label, groups, weight, checked_positive(positive, label), repeats)
+    check_names(name for name in (score, label, weight, repeats) if name is not None)
     return Job(table, nan, missing, missing_group, options)
 
 
-def check_columns(job: Job, found: Iterable[str], argument: str) -> None:
-    """Raise if a table does not have each column of the job once."""
+def check_names(names: Iterable[object]) -> tuple[str, ...]:
+    """The names of columns; raises if one is a column itself, or something else."""
+    found = []
+    for name in names:
+        if not isinstance(name, str):
+            raise refusal("column_name_type", "column", value=name)
+        found.append(name)
+    return tuple(found)
+
+
+def named_columns(given: object) -> tuple[str, ...]:
+    """One name of a column, or several."""
+    if isinstance(given, str):
+        return (given,)
+    try:
+        names: tuple[object, ...] = tuple(given)  # type: ignore[arg-type]
+    except TypeError:  # a column of Spark has a method `__iter__` that raises
+        names = (given,)
+    return check_names(names)
+
+
+def group_columns(group: object) -> tuple[str, ...]:
+    """Names of the columns of groups."""
+    names = named_columns(group)
+    if not names:
+        raise refusal("no_group_column", "group")
+    if len(names) > LONGEST_TUPLE:
+        raise refusal("too_many_columns", "group", value=len(names), limit=LONGEST_TUPLE)
+    return names
+
+
+def check_columns(names: Iterable[str], found: Iterable[str], argument: str) -> None:
+    """Raise if a table does not have each of these columns once."""
     there = list(found)
-    for name in job.columns:
+    for name in names:
+        if (parent := name.partition(".")[0]) in there and name not in there:
+            raise refusal("struct_field", argument, value=name, limit=parent)
         if there.count(name) != 1:
             code = "no_such_column" if name not in there else "column_twice"
             raise refusal(code, argument, value=name, limit=", ".join(map(repr, there)))
@@ -184,7 +228,25 @@ def in_a_tree(answers: list[Answer], merge: Callable[[list[Answer]], Answer]) ->
     return answers
 
 
-def _silent(sketch: Sketch) -> Sketch:
+def merged(answers: Iterable[bytes], total: Sketch) -> Sketch:
+    """Add the answers of tasks to a sketch."""
+    for answer in answers:
+        if answer.startswith(REFUSED):
+            raise _RefusedError(answer)
+        add(total, answer)
+    return total
+
+
+def _sound(answer: bytes) -> bytes:
+    """The answer of a task; raises the error that it tells."""
+    if not answer.startswith(REFUSED):
+        return answer
+    told = json.loads(answer.removeprefix(REFUSED))
+    kind: type[errors.InputError] = getattr(errors, told["kind"])
+    raise kind(told["words"], **told["fields"]) from None
+
+
+def silent(sketch: Sketch) -> Sketch:
     """A sketch on a worker: warnings are for the user, who gets them with the whole."""
     sketch._warned = True
     return sketch

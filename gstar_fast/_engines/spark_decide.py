@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gstar_fast._base.names import as_tuple, listed
 from gstar_fast._base.refusals.refusal import Words, refusal
 from gstar_fast._base.thresholds import Nan, Unknown
+from gstar_fast._decide import dialects
 from gstar_fast._decide.decider import Decider, SolvedLike, as_decider
 from gstar_fast._decide.export import group_columns_of, refuse_randomized
 from gstar_fast._engines.adapter import check_frame
@@ -17,6 +18,7 @@ from gstar_fast._engines.adapter import check_frame
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+FRAME = "pyspark.sql.DataFrame"
 _NUMBERS = ("boolean", "byte", "short", "integer", "long")
 _TEXTS = ("string", "char", "varchar")
 _REALS = ("float", "double", "decimal")
@@ -52,7 +54,7 @@ def decide(
     unknown, nan
         As in `Decider`. A row that the decider rejects fails the query with a message that says why.
     """
-    check_frame(df, "df", "pyspark", "pyspark.sql.DataFrame")
+    check_frame(df, "df", FRAME)
     from pyspark.sql import functions as F  # noqa: N812 (as Spark's own pages have it)
 
     decider = as_decider(result, unknown, nan)
@@ -128,4 +130,4 @@ def _refused(words: str | Column) -> Column:
 
 def quoted(name: str) -> str:
     """The name of a column as Spark reads it whatever is in it."""
-    return "`" + name.replace("`", "``") + "`"
+    return dialects.quoted(name, dialects.DIALECTS["spark"])

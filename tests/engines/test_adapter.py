@@ -8,12 +8,14 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from helpers.engines import COLUMNS, awkward_rows
 
 import gstar_fast as gf
 from gstar_fast._engines.adapter import FAN_IN, REFUSED, in_a_tree, job_of
+from gstar_fast._engines.keys import by_key, key_columns
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::gstar_fast.errors.ResolutionWarning", "ignore::gstar_fast.errors.SentinelWarning"
@@ -203,6 +205,9 @@ def test_what_is_no_refusal_fails_the_task():
         ({"bins": 100}, "bins must be a power of two"),
         ({"nan": "drop"}, 'nan must be "raise" or "skip"'),
         ({"group": []}, "group must name a column"),
+        ({"group": [str(i) for i in range(17)]}, "group has 17 columns, and at most 16"),
+        ({"score": 7}, "a column must be given by its name, got int"),
+        ({"weight": ["w"]}, "a column must be given by its name, got list"),
         ({"positive": "yes", "label": None}, "no column of labels is named"),
         ({"missing_group": ("a", 1.5)}, r"missing_group must be \"raise\", \"skip\" or the name .*, got \('a', 1.5\)"),
         ({"missing_group": 1.5}, "missing_group must be .*, got 1.5"),
@@ -227,6 +232,40 @@ def test_workers_are_silent_and_the_user_is_warned_once(backend):
         assert told == []
         job.finish(answers)
     assert [warning.category for warning in told] == [gf.errors.SentinelWarning]
+
+
+def test_a_key_that_goes_on_in_the_next_batch_has_one_sketch(backend):
+    """Also with more keys than a batch of answers has, and keys with dictionaries, NaN and both zeros."""
+    n = 3_000
+    keys = np.repeat(np.arange(n // 5), 5)
+    job = make_job()
+    table = awkward_rows(n, 6).append_column("k", pa.array(keys)).select(["k", *job.columns])
+    found = list(by_key(table.to_batches(7), 1, job.count_key, job.columns))
+    assert len(found) > 2
+    rows = pa.Table.from_batches(found)
+    assert rows["k"].to_pylist() == [*range(n // 5)]
+    for at in (0, 1, 300):
+        assert rows["sketch"][at].as_py() == job.count(table.slice(5 * at, 5))
+    for odd in (
+        pa.array([None, None, "a", "a", "b"]).dictionary_encode(),
+        pa.array([np.nan, np.nan, -0.0, 0.0, None]),
+        pa.array([True, True, False, False, None]),
+    ):
+        some = pa.table([odd, *table.slice(0, 5).columns[1:]], names=table.column_names)
+        batches = [batch for start in range(5) for batch in some.slice(start, 1).to_batches()]
+        (made,) = by_key(batches, 1, job.count_key, job.columns)
+        assert made["sketch"].to_pylist() == [job.count(some.slice(*cut)) for cut in ((0, 2), (2, 2), (4, 1))]
+
+
+def test_keys_are_names_that_differ():
+    assert key_columns("day") == ("day",)
+    assert key_columns(["day", "shop"], "s") == ("day", "shop")
+    for by, column in ((["day", "day"], "s"), ("s", "s")):
+        with pytest.raises(ValueError, match="by has more than one column"):
+            key_columns(by, column)
+    for by in (7, [None], [("a", "b")]):
+        with pytest.raises(TypeError, match="a column must be given by its name, got"):
+            key_columns(by)
 
 
 def test_a_task_merges_few_answers():
@@ -256,6 +295,8 @@ def test_what_is_no_frame_of_an_engine_is_refused_in_words():
     ):
         with pytest.raises(TypeError, match=what):
             function({"p": [0.5]}, **asked)
+    with pytest.raises(TypeError, match=r"got pandas\..*DataFrame; count a table in memory with Sketch.update_table"):
+        gf.spark.sketch(pd.DataFrame({"p": [0.5]}), label="y", **asked)
 
 
 def test_an_engine_that_is_not_installed_is_named_with_its_extra(monkeypatch):

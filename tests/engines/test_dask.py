@@ -4,7 +4,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from helpers.engines import COLUMNS, awkward_rows, awkward_scores, needs, run_page
+from helpers.engines import (
+    COLUMNS,
+    awkward_rows,
+    awkward_scores,
+    by_key,
+    needs,
+    rows_by_key,
+    run_page,
+    sketches_of,
+)
 
 import gstar_fast as gf
 
@@ -123,6 +132,43 @@ def test_a_column_that_is_not_there_is_named(client):
         gf.dask.sketch(delayed(part)(0), score="p", label="y", group="who")
 
 
+@pytest.mark.parametrize("types", [None, pd.ArrowDtype])
+def test_sketches_by_key_have_the_bytes_of_one_pass_of_each_key(client, types):
+    import dask.dataframe as dd
+
+    table = rows_by_key(5_000, 4)
+    if types is None:  # Dask keeps numbers of pandas with null as floats with NaN, which are no labels
+        table = table.set_column(1, "y", table["y"].fill_null(0))
+    frame = dd.from_pandas(table.to_pandas(types_mapper=types), npartitions=4)
+    keys = ["day", "a shop"]
+    sketches = gf.dask.sketches(frame, by=keys, **COLUMNS)
+    assert list(sketches.columns) == [*keys, "sketch"]
+    made = sketches.compute()
+    assert by_key(pa.Table.from_pandas(made, preserve_index=False)) == sketches_of(table, keys)
+    assert made["sketch"].dtype == sketches.dtypes["sketch"]
+    shops = gf.dask.merged(sketches, "sketch", by="a shop")
+    assert by_key(pa.Table.from_pandas(shops.compute(), preserve_index=False)) == sketches_of(table, ["a shop"])
+    (total,) = gf.dask.merged(shops, "sketch").compute()["sketch"]
+    assert total == gf.Sketch().update_table(table, **COLUMNS).to_bytes()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_is_no_frame_of_dask_is_refused(client):
+    import dask.dataframe as dd
+
+    rows = pd.DataFrame({"p": [0.5], "y": [2], "g": ["F"], "k": ["a"]})
+    asked = {"score": "p", "label": "y", "group": "g"}
+    with pytest.raises(TypeError, match="data must be a Dask data frame, or a list of Delayed"):
+        gf.dask.sketch(rows, **asked)
+    with pytest.raises(TypeError, match=r"data must be a dask\.dataframe\.DataFrame, got DataFrame"):
+        gf.dask.sketches(rows, by="k", **asked)
+    frame = dd.from_pandas(rows, npartitions=1)
+    with pytest.raises(ValueError, match="column 'y' must be 0 or 1, got 2"):
+        gf.dask.sketches(frame, by="k", **asked).compute()
+    with pytest.raises(TypeError, match="a sketch must be bytes, got str"):
+        gf.dask.merged(frame, "g", by="k").compute()
+
+
 def test_no_partitions_are_an_empty_sketch(client):
     assert gf.dask.sketch([], **COLUMNS).n_rows == 0
 
@@ -176,4 +222,4 @@ def test_decisions_that_are_refused_are_errors_of_ours(client):
 
 
 def test_the_page_runs(client, tmp_path):
-    assert run_page("Dask", tmp_path, {}) == 1
+    assert run_page("Dask", tmp_path, {}) == 2

@@ -10,7 +10,16 @@ import pyarrow.parquet as pq
 import pytest
 from helpers.cut_points import CUTS, EMPTY, hard_rows
 from helpers.databases import absent
-from helpers.engines import COLUMNS, awkward_rows, awkward_scores, needs, run_page
+from helpers.engines import (
+    COLUMNS,
+    awkward_rows,
+    awkward_scores,
+    by_key,
+    needs,
+    rows_by_key,
+    run_page,
+    sketches_of,
+)
 
 import gstar_fast as gf
 
@@ -107,6 +116,66 @@ def test_pushed_down_to_spark_the_bytes_are_the_same(frame, spark):
         gf.spark.sketch(small, **COLUMNS, missing=-1, pushdown=True)
     with pytest.raises(ValueError, match="pushdown=True counts with queries that have no repeats, got 'n'"):
         gf.spark.sketch(small, **COLUMNS, repeats="n", pushdown=True)
+
+
+@pytest.mark.parametrize("what", ["score", "label", "group"])
+@pytest.mark.parametrize("kind", ["timestamp", "date", "boolean", "string", "array<double>"])
+def test_pushed_down_the_same_types_are_rejected(spark, kind, what):
+    frame = spark.createDataFrame([(0.5, 1, "F")], "`the score` double, y int, who string")
+    value = {"timestamp": "now()", "date": "now()", "array<double>": "array(1)"}.get(kind, "1")
+    frame = frame.selectExpr("*", f"CAST({value} AS {kind}) AS other")
+    if (kind, what) in (("boolean", "label"), ("boolean", "group"), ("string", "group")):
+        both = [gf.spark.sketch(frame, **COLUMNS | {what: "other"}, pushdown=pushed) for pushed in (False, True)]
+        assert both[0].to_bytes() == both[1].to_bytes()
+        return
+    told = []
+    for pushed in (False, True):
+        with pytest.raises(gf.errors.InputTypeError, match=r"column 'other'|label must be 0, 1 or None") as caught:
+            gf.spark.sketch(frame, **COLUMNS | {what: "other"}, pushdown=pushed)
+        told.append(caught.value.code)
+    assert told[0] == told[1] or (kind, what) == ("string", "label")  # which only a row shows
+
+
+def test_what_is_no_name_of_a_column_is_refused(spark):
+    from pyspark.sql import functions as F  # noqa: N812
+
+    frame = spark.createDataFrame([(0.5, 1, "F")], "p double, y int, g string")
+    with pytest.raises(TypeError, match="a column must be given by its name, got Column"):
+        gf.spark.sketch(frame, score=F.col("p"), label="y", group="g")
+    with pytest.raises(TypeError, match="a column must be given by its name, got Column"):
+        gf.spark.sketch(frame, score="p", label="y", group=F.col("g"))
+    with pytest.raises(TypeError, match=r"df must be a pyspark.sql.DataFrame, got pyspark.*Column;"):
+        gf.spark.sketch(F.col("g"), score="p", label="y", group="g")
+    nested = frame.select(F.struct("p").alias("person"), "y", "g")
+    with pytest.raises(ValueError, match=r"no column 'person\.p', but a column 'person'; make its field a column"):
+        gf.spark.sketch(nested, score="person.p", label="y", group="g")
+
+
+def test_sketches_by_key_have_the_bytes_of_one_pass_of_each_key(frame):
+    table = rows_by_key(20_000, 4)
+    rows = frame(table, 3)
+    keys = ["day", "a shop"]
+    sketches = gf.spark.sketches(rows, by=keys, **COLUMNS).cache()
+    assert sketches.columns == [*keys, "sketch"]
+    assert by_key(sketches.toArrow()) == sketches_of(table, keys)
+    shops = gf.spark.merged(sketches, "sketch", by="a shop")
+    assert by_key(shops.toArrow()) == sketches_of(table, ["a shop"])
+    (total,) = gf.spark.merged(shops, "sketch").collect()
+    assert bytes(total["sketch"]) == gf.Sketch().update_table(table, **COLUMNS).to_bytes()
+    of_groups = gf.spark.sketches(rows, by="who", **COLUMNS, bins=64, range=(0, 1))  # a key that is also counted
+    assert {key for key, *_ in of_groups.collect()} == {*table["who"].to_pylist()}
+
+
+def test_a_rejected_row_fails_the_frame_of_sketches_and_says_why(spark):
+    frame = spark.createDataFrame([(0.5, 2, "F", 1.5)], "p double, y int, g string, k double")
+    sketches = gf.spark.sketches(frame, by="k", score="p", label="y", group="g")
+    with pytest.raises(Exception, match="column 'y' must be 0 or 1, got 2"):
+        sketches.collect()
+    with pytest.raises(Exception, match="a sketch must be bytes, got str"):
+        gf.spark.merged(frame, "g", by="k").collect()
+    for keys in (["k", "sketch"], ["k", "k"]):
+        with pytest.raises(ValueError, match="by has more than one column"):
+            gf.spark.sketches(frame, by=keys, score="p", label="y", group="g")
 
 
 def test_options_decimals_and_hostile_names_go_along(spark):
@@ -276,4 +345,4 @@ def test_decisions_that_are_refused_fail_the_query_and_say_why(spark):
 
 
 def test_the_page_runs(spark, tmp_path):
-    assert run_page("Spark", tmp_path, {"spark": spark}) == 2
+    assert run_page("Spark", tmp_path, {"spark": spark}) == 3

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+import gstar_fast as gf
 from helpers.databases import absent
 from helpers.pages import ROOT, blocks
 
@@ -49,6 +50,31 @@ def awkward_rows(n: int, seed: int, groups: list[object] | None = None) -> pa.Ta
     return pa.table({"the score": awkward_scores(n, seed), "y": labels, "who": who, "other": np.arange(n)})
 
 
+def rows_by_key(n: int, seed: int) -> pa.Table:
+    """Such rows with keys: a day and a shop, each of which may be null."""
+    rng = np.random.default_rng(seed + 2)
+    days = np.datetime64("2026-01-01T00", "us") + rng.integers(0, 9, n) * np.timedelta64(1, "D")
+    table = awkward_rows(n, seed).append_column("day", pa.array(days, mask=rng.random(n) < 0.1))
+    return table.append_column("a shop", pa.array(["x", "y", None]).take(pa.array(rng.integers(0, 3, n))))
+
+
+def sketches_of(table: pa.Table, keys: list[str], **options: object) -> dict[tuple[object, ...], bytes]:
+    """The bytes of one pass over the rows of each key."""
+    places: dict[tuple[object, ...], list[int]] = {}
+    for at, key in enumerate(zip(*(table[name].to_pylist() for name in keys), strict=True)):
+        places.setdefault(key, []).append(at)
+    return {
+        key: gf.Sketch().update_table(table.take(rows), **COLUMNS, **options).to_bytes() for key, rows in places.items()
+    }
+
+
+def by_key(found: pa.Table) -> dict[tuple[object, ...], bytes]:
+    """Rows of keys and a sketch, the last column; each key once."""
+    rows = {tuple(key): bytes(sketch) for *key, sketch in zip(*found.to_pydict().values(), strict=True)}
+    assert len(rows) == len(found)
+    return rows
+
+
 def run_page(engine: str, folder: Path, names: dict[str, object]) -> int:
     """Run the blocks of an engine on the page of engines, and say how many; paths are in the folder on workers too."""
     page = (ROOT / "docs/guide/engines.md").read_text(encoding="utf-8")
@@ -56,6 +82,6 @@ def run_page(engine: str, folder: Path, names: dict[str, object]) -> int:
     section = next(text for text in sections if text.startswith(f"{engine}\n"))
     found = [block.code for block in blocks(section) if block.language == "{code-block} python"]
     for code in [*[block.code for block in blocks(start) if block.language == "python"], *found]:
-        there = re.sub(r'"(people|batches|checkpoint)"', rf'"{folder.as_posix()}/\1"', code)
+        there = re.sub(r'"(people|sketches|batches|checkpoint)"', rf'"{folder.as_posix()}/\1"', code)
         exec(compile(there, "engines.md", "exec"), names)
     return len(found)

@@ -38,6 +38,8 @@ InputValueError
     sql_width: execute returned rows of {value} values, and its SELECT has {limit}
     sql_extent: extent must be the row of five values that the first query gave, got {value!r}
     sql_changed: scores of the table changed while it was counted; run both queries in one transaction, or on a copy
+    sql_self_test: the answer of {limit} differs from one pass over the same scores in {value}; check that numbers have
+        17 digits, and report it
     sql_most_rows: {value} rows lie in one bin of one group, and the sums of a database hold {limit}; count parts of the
         table and add their sketches
     null_character: SQL has no string with a null character, as in {value!r}
@@ -48,6 +50,7 @@ InputValueError
     group_not_there: group {value!r} is not in the sketch; its groups are {limit}
     label_not_there: label must be 0, 1 or None (unlabelled), got {value!r}
     no_such_column: {argument} has no column {value!r}; its columns are {limit}
+    struct_field: {argument} has no column {value!r}, but a column {limit!r}; make its field a column of its own first
     column_twice: {argument} has more than one column {value!r}; its columns are {limit}
     null_rows: {argument} has rows that are null as a whole; drop them first
     arrow_format: {argument} comes from an Arrow producer that gives no format; report it to its maintainers
@@ -103,6 +106,9 @@ InputTypeError
     mapping: {subject} must be an array, a frame or a list of columns, got {kind}
     lazy_frame: {subject} is a {kind}, which has no rows yet; pass {argument}.collect()
     column_name_type: a {argument} must be given by its name, got {kind}
+    sql_execute: execute must be a cursor, a connection, or a function that runs a SELECT and returns its rows; got
+        {kind}
+    sql_no_rows: execute must return the rows of its SELECT, got {kind}; pass the cursor or the connection itself
     sql_row: execute must return rows as tuples, got {kind}; for a data frame return its rows:
         frame.itertuples(index=False)
     not_a_bin: row {row} of rows must be a tuple (group, label, count, min, max, sum, unit), got {kind}
@@ -114,7 +120,7 @@ InputTypeError
     no_arrow: {argument} must offer __arrow_c_stream__, as tables and readers of pyarrow, polars, pandas and duckdb do;
         got {kind}{limit}
     arrow_type: {argument} must hold numbers, bools or strings, got the Arrow type {kind}
-    engine_frame: {argument} must be a {limit}, got {kind}
+    engine_frame: {argument} must be a {limit}, got {kind}; count a table in memory with Sketch.update_table
     not_partitions: {argument} must be a Dask data frame, or a list of Delayed that each give a table; got {kind}
     column_entry: {subject} is a list of columns, but its entry {row} is a {kind}; pass arrays or series of one length
     key_type: a key must be an int, a str or bytes, got {kind}
