@@ -26,8 +26,12 @@ class Dialect:
     constant: str = ""  # type of a float64 that is not NULL, where it has another name
     score: str = "CAST({x} AS {double})"  # a column of scores as float64, its texts rejected or left as they are
     first: str = "LIMIT {n}"  # ends a query of which the first {n} rows are wanted
+    infinity: str = "Infinity"  # a text that it casts to a float64; none where no value is infinite
     fence: str = ""  # ends a subquery that the planner must not copy into each place that reads it
 
+
+SPARK: Final = Dialect("DOUBLE", "CAST({x} AS BIGINT)", "isnan({x})", "`", "`", backslash_in_texts=True)
+TRINO: Final = Dialect("DOUBLE", "CAST({x} AS BIGINT)", "is_nan({x})")
 
 # A NaN is a number like others to most databases, larger than all and equal to itself, where it is not simply NULL.
 DIALECTS: Final = {
@@ -49,9 +53,18 @@ DIALECTS: Final = {
         backslash_in_texts=True,
         constant="Float64",
     ),
-    "spark": Dialect("DOUBLE", "CAST({x} AS BIGINT)", "isnan({x})", "`", "`", backslash_in_texts=True),
+    "spark": SPARK,
+    "databricks": SPARK,
     "bigquery": Dialect("FLOAT64", "CAST({x} AS INT64)", "IS_NAN({x})", "`", "`", True, True),
-    "snowflake": Dialect("DOUBLE", "CAST({x} AS BIGINT)", "{x} = CAST('NaN' AS DOUBLE)", backslash_in_texts=True),
+    "snowflake": Dialect(
+        "DOUBLE", "CAST({x} AS BIGINT)", "{x} = CAST('NaN' AS DOUBLE)", backslash_in_texts=True, infinity="inf"
+    ),
+    "redshift": Dialect(
+        "DOUBLE PRECISION", "CAST({x} AS BIGINT)", "{x} = 'NaN'::double precision", backslash_in_texts=True
+    ),
+    "trino": TRINO,
+    "athena": TRINO,
+    "presto": TRINO,
     "mssql": Dialect(
         "DOUBLE PRECISION",
         "CAST({x} AS BIGINT)",

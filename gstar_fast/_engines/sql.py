@@ -5,54 +5,33 @@ No Python runs in the database, and no rows leave it: what comes back are the co
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, Literal, Unpack
 
-from gstar_fast._backends.common.rows import label_of
-from gstar_fast._base.grid import LARGEST_SCORE, Extent, Window, linear_window, window_of
-from gstar_fast._base.names import LONGEST_TUPLE, Name, Scalar, clean_name, given_names
-from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.refusals.wording import Words
-from gstar_fast._base.sections import MOST_LABELS, LabelTexts
-from gstar_fast._decide.dialects import Dialect, dialect_named, literal, quoted
-from gstar_fast._engines import sql_text
-from gstar_fast._input.options import (
-    SKIP,
-    Passing,
-    checked_bins,
-    checked_flag,
-    checked_missing_group,
-    checked_nan,
-    checked_window,
+from gstar_fast._base.names import Name, Scalar
+from gstar_fast._decide.dialects import dialect_named, quoted
+from gstar_fast._engines.adapter import named_columns
+from gstar_fast._engines.keys import merge_key
+from gstar_fast._engines.sql_check import self_test, self_test_query
+from gstar_fast._engines.sql_rows import (
+    DialectName,
+    Execute,
+    Query,
+    Row,
+    Source,
+    SqlOptions,
+    asked_of,
+    counted,
+    runner,
+    select,
+    values_of,
+    window_asked,
 )
-from gstar_fast._input.positive import checked_positive, label_text
-from gstar_fast._sketch.columns import NO_LABELS, Columns, check_positive, labels_there
-from gstar_fast._sketch.from_bins import whole_number
+from gstar_fast._sketch.columns import check_positive
 from gstar_fast._sketch.sketch import Sketch
 
-__all__ = ["Query", "sketch", "sketch_query"]
-
-DialectName: TypeAlias = Literal[
-    "duckdb", "postgres", "sqlite", "clickhouse", "spark", "bigquery", "snowflake", "mssql"
-]
-
-
-class Query(str):
-    """A SELECT in the place of a table: its text goes into the query as it is.
-
-    Examples
-    --------
-    >>> import gstar_fast as gf
-    >>> source = gf.sql.Query("SELECT * FROM people WHERE year = 2026")
-    """
-
-    __slots__ = ()
-
-
-Source: TypeAlias = str | Sequence[str] | Query
-Row: TypeAlias = Sequence[Any]  # of an answer: what a database returns for numbers and texts
+__all__ = ["Query", "merged", "self_test", "self_test_query", "sketch", "sketch_query", "sketches"]
 
 
 def sketch_query(
@@ -87,16 +66,22 @@ def sketch_query(
     >>> print(first.splitlines()[0])
     SELECT MAX(CASE WHEN x > 0 THEN x END) AS most_above, MIN(CASE WHEN x > 0 THEN x END) AS least_above,
     """
-    bins, named, exact = checked_bins(bins), dialect_named(dialect), checked_flag("exact", exact)
-    skip, one = checked_missing_group(missing_group) == SKIP, checked_positive(positive, label)
-    query = sql_text.Query(named, *_rows(source, score, label, _columns(group), one, named, skip))
+    asked = asked_of(
+        *(source, (), score, label, group, dialect),
+        range=range,
+        bins=bins,
+        exact=exact,
+        positive=positive,
+        missing_group=missing_group,
+    )
     if range is None and extent is None:
-        return query.of_extent()
-    return query.of_bins(*_window(extent, range, bins), exact)
+        return asked.query.of_extent()
+    window, found = window_asked(extent, range, asked.bins)
+    return asked.query.of_bins(window, found, asked.exact)
 
 
 def sketch(
-    execute: Callable[[str], Iterable[Row]],
+    execute: Execute,
     source: Source,
     *,
     score: str,
@@ -116,10 +101,10 @@ def sketch(
 
     Parameters
     ----------
-    execute : callable
-        Runs a SELECT and returns its rows, such as ``lambda query: connection.execute(query).fetchall()``. It is called
-        once with `range`, else twice: no row may come or go in between. Once more if no row has the positive label,
-        for an error that lists the labels.
+    execute : cursor, connection or callable
+        A cursor or a connection of any driver (DB-API), a connection of SQLAlchemy, or a function that runs a SELECT
+        and returns its rows. It runs one query with `range`, else two: no row may come or go in between. One more if
+        no row has the positive label, for an error that lists the labels.
     source : str, list of str, or Query
         Name of a table; its schema and name; or a SELECT in its place.
     score, label : str
@@ -128,7 +113,8 @@ def sketch(
     group : str or list of str
         Name of the column of groups; several make tuples, for intersections.
     dialect : str
-        One of duckdb, postgres, sqlite, clickhouse, spark, bigquery, snowflake, mssql.
+        One of duckdb, postgres, sqlite, clickhouse, spark, databricks, bigquery, snowflake, redshift, trino, athena,
+        presto, mssql.
     range, bins, groups, memory_limit
         As in `Sketch`.
     exact : bool
@@ -147,174 +133,94 @@ def sketch(
     >>> db.executescript("CREATE TABLE people (p REAL, y INT, sex TEXT); INSERT INTO people VALUES (0.25, 0, 'F')")
     ... # doctest: +ELLIPSIS
     <sqlite3.Cursor ...>
-    >>> gf.sql.sketch(db.execute, "people", score="p", label="y", group="sex", dialect="sqlite").n_rows
+    >>> gf.sql.sketch(db, "people", score="p", label="y", group="sex", dialect="sqlite").n_rows
     1
     """
-    skip, columns, exact = checked_nan(nan), _columns(group), checked_flag("exact", exact)
-    query = partial(sketch_query, source, score=score, label=label, group=columns, dialect=dialect, range=range)
-    query = partial(query, bins=bins, exact=exact, positive=positive, missing_group=missing_group)
-    given = None if groups is None else given_names(groups)
-    first = None
-    if range is None:
-        answers = list(execute(query()))
-        if len(answers) != 1:
-            raise refusal("sql_rows", "execute", value=len(answers))
-        first = _values(answers[0], 5)
-    answer = execute(query(extent=first))
-    window, extent = _window(first, range, checked_bins(bins))
-    passing = Passing(skip, group=checked_missing_group(missing_group))
-    rows = _bins(answer, len(columns), label is not None, exact, passing, given, window, extent)
-    level = None if extent is None else window.grid.level
-    new = Sketch.from_bins(rows, bins=bins, level=level, range=range, groups=given, memory_limit=memory_limit)
-    one, texts = checked_positive(positive, label), NO_LABELS
-    if label is not None and one is not None and (there := labels_there(new._core)) in ({0}, {1}):
-        found = [one]
-        if there == {0}:  # for the error that no row has the positive label
-            named = dialect_named(dialect)
-            y, last = f"t.{quoted(label, named)}", named.first.format(n=MOST_LABELS + 1)
-            known = f"FROM {_table(source, named)} t\nWHERE {y} IS NOT NULL"
-            found = [row[0] for row in execute(f"SELECT DISTINCT {y} AS y\n{known}\nORDER BY 1 {last}")]
-        texts = LabelTexts.of(map(label_text, found))
-    new._remember(Columns(score, label, columns), one, texts)
+    asked = asked_of(
+        *(source, (), score, label, group, dialect),
+        range=range,
+        bins=bins,
+        exact=exact,
+        positive=positive,
+        nan=nan,
+        missing_group=missing_group,
+        groups=groups,
+        memory_limit=memory_limit,
+    )
+    ((_, new),) = counted(runner(execute, source), asked)
     check_positive(new._core)
     return new
 
 
-# ----------------------------------------------------------------------------------------------------------------- text
-
-
-def _columns(group: str | Sequence[str]) -> tuple[str, ...]:
-    columns = (group,) if isinstance(group, str) else tuple(group)
-    if not columns:
-        raise refusal("no_group_column", "group")
-    if len(columns) > LONGEST_TUPLE:
-        raise refusal("too_many_columns", "group", value=len(columns), limit=LONGEST_TUPLE)
-    return columns
-
-
-def _rows(
+def sketches(
+    execute: Execute,
     source: Source,
+    *,
+    by: str | Sequence[str],
     score: str,
     label: str | None,
-    columns: Sequence[str],
-    positive: Scalar | None,
-    dialect: Dialect,
-    skip_groups: bool,
-) -> tuple[str, list[str]]:
-    """The SELECT of label, groups and score, and the names that it gives to the label and the groups.
+    group: str | Sequence[str],
+    dialect: DialectName,
+    **options: Unpack[SqlOptions],
+) -> Iterator[tuple[Any, ...]]:
+    """Keys and sketches, one row for each key: the bytes are those of one pass over the key's rows.
 
-    A row that is skipped for its group has no score, so it does not move the window.
+    One key at a time is held. Without `range`, keys whose scores reach equally far, up to a factor of two, are counted
+    by one query; each needs a sort of the table by keys. So give `range` where it is known.
+
+    Parameters
+    ----------
+    by : str or several
+        Names of the columns of keys, which may also be columns that are counted. NULL is a key like others.
+    execute, source, score, label, group, dialect, range, bins, exact, positive, nan, missing_group, groups
+        As in `sketch`, as is `memory_limit`. A key that has no row with the positive label is not an error.
+
+    Yields
+    ------
+    tuple
+        The values of the keys, and the bytes of a sketch: what an INSERT takes. The keys come in any order.
+
+    Examples
+    --------
+    >>> import sqlite3
+    >>> import gstar_fast as gf
+    >>> db = sqlite3.connect(":memory:")
+    >>> _ = db.execute("CREATE TABLE people (p REAL, y INT, sex TEXT, day TEXT)")
+    >>> _ = db.execute("INSERT INTO people VALUES (0.25, 0, 'F', 'Mon'), (0.75, 1, 'F', 'Tue')")
+    >>> columns = {"score": "p", "label": "y", "group": "sex"}
+    >>> for day, sketch in gf.sql.sketches(db, "people", by="day", **columns, dialect="sqlite"):
+    ...     print(day, gf.Sketch.from_bytes(sketch).n_rows)
+    Mon 1
+    Tue 1
     """
-    names = [f"g{i}" for i, _ in enumerate(columns, 1)]
-    told = [f"t.{quoted(column, dialect)} AS {name}" for column, name in zip(columns, names, strict=True)]
-    if label is not None:
-        names.insert(0, "y")
-        y = f"t.{quoted(label, dialect)}"
-        if positive is not None:
-            y = f"CASE WHEN {y} = {literal(positive, dialect)} THEN 1 WHEN {y} IS NOT NULL THEN 0 END"
-        told.insert(0, f"{y} AS y")
-    x = dialect.score.format(x=f"t.{quoted(score, dialect)}", double=dialect.double)
-    if skip_groups:
-        x = f"CASE WHEN {' AND '.join(f't.{quoted(column, dialect)} IS NOT NULL' for column in columns)} THEN {x} END"
-    told.append(f"{x} AS x")
-    return f"SELECT {', '.join(told)}\nFROM {_table(source, dialect)} t", names
+    asked = asked_of(source, by, score, label, group, dialect, **options)
+    found = counted(runner(execute, source), asked)
+    return ((*key, new.to_bytes()) for key, new in found)
 
 
-def _table(source: Source, dialect: Dialect) -> str:
-    """The text after FROM."""
-    if isinstance(source, Query):
-        return f"(\n{source}\n)"
-    return ".".join(quoted(part, dialect) for part in ([source] if isinstance(source, str) else source))
+def merged(
+    execute: Execute, source: Source, column: str, *, by: str | Sequence[str] = (), dialect: DialectName
+) -> Iterator[tuple[Any, ...]]:
+    """Keys and sketches, in which the sketches of equal keys are added up; one key at a time is held.
 
+    Parameters
+    ----------
+    execute, source, dialect
+        As in `sketch`.
+    column : str
+        The name of a column of sketches in bytes, such as `sketches` makes.
+    by : str or several
+        Names of the columns of keys; without them there is one row, the sum of all.
 
-def _window(row: Row | None, limits: tuple[float, float] | None, bins: int) -> tuple[Window, Extent | None]:
-    """The window of a range; or that of an extent, and the extent."""
-    if limits is not None or row is None:
-        return linear_window(*checked_window(limits, bins), bins), None
-    extent = _extent(row)
-    return window_of(extent, bins), extent
-
-
-def _extent(row: Row) -> Extent:
-    """What the first query found."""
-    try:
-        *ends, zero = (None if value is None else float(value) for value in row)
-        signs = [None if end is None or not 0 < abs(end) <= LARGEST_SCORE else end > 0 for end in ends]
-    except (TypeError, ValueError):
-        raise refusal("sql_extent", "extent", value=row) from None
-    known = [None if end is None else end > 0 for end in ends]
-    if signs != known or known not in ([a, a, b, b] for a in (True, None) for b in (False, None)):
-        raise refusal("sql_extent", "extent", value=row)
-    return Extent.of_scores([end for end in ends if end is not None] + [0.0] * bool(zero))
-
-
-# ----------------------------------------------------------------------------------------------------------------- rows
-
-
-def _values(row: object, width: int) -> tuple[Any, ...]:
-    """The values of a row, which are as many as the query asked for."""
-    if isinstance(row, (str, bytes, Mapping)) or not isinstance(row, Iterable):
-        raise refusal("sql_row", "execute", value=row)
-    values = tuple(row)
-    if len(values) != width:
-        raise refusal("sql_width", "execute", value=len(values), limit=width)
-    return values
-
-
-def _bins(
-    rows: Iterable[Row],
-    n_columns: int,
-    labelled: bool,
-    exact: bool,
-    passing: Passing,
-    given: tuple[Name, ...] | None,
-    window: Window,
-    extent: Extent | None,
-) -> Iterator[tuple[object, ...]]:
-    """Rows of the second query -> rows of `Sketch.from_bins`; scores that no sketch takes are rejected."""
-    names, octaves = sql_text.names_of(window, extent), sql_text.octaves_of(window, extent)
-    for row in rows:
-        values = _values(row, labelled + n_columns + 4 + exact)
-        label = values[0] if labelled else None
-        values = values[labelled:]
-        parts, (b, count, *total, lo, hi) = values[:n_columns], values[n_columns:]
-        group = parts if n_columns > 1 else parts[0]
-        absent = passing.lacks(group)
-        # skipped rows add no group, but need a valid one here
-        name = (given or ("",))[0] if absent else clean_name(passing.named(group))
-        label_of(label)
-        if b is not None and not absent:
-            yield name, label, count, *_told(b, lo, hi, count, total, names, octaves)
-        elif absent or passing.nan:
-            yield name, label, count, None, None, *[None, None] * len(total)
-        else:
-            raise refusal("nan_score", "scores")
-
-
-def _told(
-    b: float,
-    lo: float,
-    hi: float | str | bytes,
-    count: object,
-    total: list[int],
-    names: sql_text.Names,
-    octaves: tuple[range, range],
-) -> tuple[object, ...]:
-    """Smallest and largest score, and where a bin has one the sum of its scores and its unit."""
-    if isinstance(hi, (str, bytes)):  # in SQLite, where texts are larger than numbers
-        raise refusal("not_numbers", "scores", value=Words(f"the text {hi!r}"))
-    if b == names.too_large:
-        raise refusal("too_large", "scores", value=lo if abs(lo) > abs(hi) else hi)
-    if b == names.changed:
-        raise refusal("sql_changed", "source")
-    if b in (names.below, names.above):
-        end = -math.inf if b == names.below else math.inf
-        return end, end, *[None, None] * len(total)
-    if lo == 0 or not total:
-        return lo, hi, *[0, 0] * len(total)
-    if (whole_number(count) or 0) >= sql_text.MOST_ROWS:
-        raise refusal("sql_most_rows", "source", value=count, limit=sql_text.MOST_ROWS)
-    e, known = sql_text.octave(lo), octaves[lo > 0]
-    if e != sql_text.octave(hi) or not known or not max(known[0], sql_text.NORMAL) <= e:
-        raise refusal("sql_changed", "source")
-    return lo, hi, total[0], e - sql_text.FINEST
+    Yields
+    ------
+    tuple
+        The values of the keys, and the bytes of a sketch.
+    """
+    named, keys = dialect_named(dialect), named_columns(by)
+    names = [f"k{i}" for i, _ in enumerate(keys, 1)]
+    columns = [f"t.{quoted(name, named)}" for name in (*keys, column)]
+    order = f"\nORDER BY {', '.join(names)}" * bool(keys)
+    rows = runner(execute, source)(select(columns, [*names, "s"], source, named) + order)
+    found = groupby((values_of(row, len(keys) + 1) for row in rows), key=lambda row: row[:-1])
+    return ((*key, merge_key(row[-1] for row in of_key)) for key, of_key in found)

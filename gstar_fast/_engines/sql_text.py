@@ -73,24 +73,38 @@ class Constants:
 
 
 class Query:
-    """The query for one dialect, whose columns are y (label), g1, g2, ... (groups), and x (score)."""
+    """The query for one dialect: its columns are k1, ... (keys of sketches), y (label), g1, ... (groups), x (score)."""
 
-    def __init__(self, dialect: Dialect, rows: str, keys: Sequence[str]) -> None:
-        self._dialect, self._rows, self._keys = dialect, rows, list(keys)
+    def __init__(self, dialect: Dialect, rows: str, columns: Sequence[str], n_keys: int = 0) -> None:
+        self._dialect, self._rows, self._keys, self._n_keys = dialect, rows, list(columns), n_keys
         self._number = Constants(dialect)
 
+    def of_spread(self, least: int | None, end: int | None) -> Query:
+        """The same for keys of which scores reach over `2**least` to less than `2**end`, as `spread` has it."""
+        far, over = self._number(1, 1000), f"OVER (PARTITION BY {', '.join(self._keys[: self._n_keys])})"
+        sides = [f"CASE WHEN {side} THEN x END" for side in (f"x > 0 AND x <= {far}", f"x < 0 AND x >= -{far}")]
+        spread = " + ".join(f"COALESCE(MAX({x}) {over} - MIN({x}) {over}, 0)" for x in sides)
+        columns = ", ".join([*self._keys, "x"])
+        ends = [(">=", least), ("<", end)]
+        limits = [f"w {sign} {self._number(1, at)}" for sign, at in ends if at is not None]
+        spreads = f"SELECT {columns}, {spread} AS w\nFROM (\n{_indented(self._rows)}\n) t"
+        rows = f"SELECT {columns}\nFROM (\n{_indented(spreads)}\n) t\nWHERE {' AND '.join(limits)}"
+        return Query(self._dialect, rows, self._keys, self._n_keys)
+
     def of_extent(self) -> str:
-        """One row: largest and smallest score above zero, smallest and largest below it, and 1 if there is a zero."""
-        far = self._number(1, 1000)
+        """The keys, largest and smallest score above zero, smallest and largest below it, and 1 if there is a zero."""
+        far, keys = self._number(1, 1000), self._keys[: self._n_keys]
+        first, last = "".join(f"{key}, " for key in keys), f"\nGROUP BY {', '.join(keys)}" * bool(keys)
         return (
-            "SELECT MAX(CASE WHEN x > 0 THEN x END) AS most_above, MIN(CASE WHEN x > 0 THEN x END) AS least_above,\n"
+            f"SELECT {first}MAX(CASE WHEN x > 0 THEN x END) AS most_above,"
+            " MIN(CASE WHEN x > 0 THEN x END) AS least_above,\n"
             "  MIN(CASE WHEN x < 0 THEN x END) AS most_below, MAX(CASE WHEN x < 0 THEN x END) AS least_below,\n"
             "  MAX(CASE WHEN x = 0 THEN 1 ELSE 0 END) AS zero\n"
-            f"FROM (\n{_indented(self._rows)}\n) t\nWHERE x >= -{far} AND x <= {far}"
+            f"FROM (\n{_indented(self._rows)}\n) t\nWHERE x >= -{far} AND x <= {far}{last}"
         )
 
     def of_bins(self, window: Window, extent: Extent | None, exact: bool) -> str:
-        """A row for each label, group and bin: these, the name of the bin, count, sum of m, smallest, largest score."""
+        """A row for each key, label, group and bin: these, its name, count, sum of m, smallest and largest score."""
         below, above = octaves_of(window, extent)
         inside, zero = self._inside(window, extent)
         if len(below) + len(above) <= FEW:
@@ -117,7 +131,8 @@ class Query:
             text = f"SELECT {', '.join([*self._keys, *columns])}\nFROM (\n{_indented(text)}\n) t{fence}"
         keys = ", ".join([*self._keys, "b"])
         told = f"{keys}, {self._dialect.count} AS n, {'SUM(m) AS s, ' * exact}MIN(x) AS lo, MAX(x) AS hi"
-        return f"SELECT {told}\nFROM (\n{_indented(text)}\n) t\nGROUP BY {keys}"
+        order = f"\nORDER BY {', '.join(self._keys[: self._n_keys])}" * bool(self._n_keys)
+        return f"SELECT {told}\nFROM (\n{_indented(text)}\n) t\nGROUP BY {keys}{order}"
 
     def _inside(self, window: Window, extent: Extent | None) -> tuple[str, bool]:
         """Which scores lie in octaves of the window, and whether zero may be there beside them."""
@@ -191,6 +206,11 @@ class Query:
 
     def _name(self, name: float) -> str:
         return self._number(1, octave(name))
+
+
+def spread(extent: Extent) -> float:
+    """Over how much scores reach on both sides of zero; it tells how fine the bins are, but for a factor."""
+    return sum(far - near for far, near in (extent.above, extent.below) if far)
 
 
 def _ends(window: Window) -> tuple[tuple[int, int], tuple[int, int]]:

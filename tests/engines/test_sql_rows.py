@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import sqlite3
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from helpers.databases import Database
@@ -262,6 +264,151 @@ def test_texts_among_scores_are_refused_where_a_column_may_hold_both(value, limi
     db.executemany("INSERT INTO t VALUES (?, 1, 'a')", [(0.5,), (1,), (value,)])
     with pytest.raises(TypeError, match="scores must be real numbers, got the text "):
         gf.sql.sketch(db.execute, "t", **COLUMNS, dialect="sqlite", range=limits)
+
+
+class Statement:
+    """What a driver's connection and cursor may be like: psycopg2's `execute` returns None."""
+
+    def __init__(self, database):
+        self._cursor, self.opened = database.cursor(), 0
+
+    def cursor(self):
+        self.opened += 1
+        return self._cursor
+
+
+class Alchemy:
+    """A connection of SQLAlchemy, as far as it is asked."""
+
+    def __init__(self, database):
+        self._database = database
+
+    def execute(self, *_):
+        raise TypeError("not an executable object")
+
+    def exec_driver_sql(self, query):
+        return self._database.execute(query)
+
+
+def test_a_connection_a_cursor_and_a_function_give_the_same():
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE t (p REAL, y INT, g TEXT)")
+    db.executemany("INSERT INTO t VALUES (?, 1, 'a')", [(x,) for x in SCORES])
+    expected = one_pass(SCORES, [1] * 6, ["a"] * 6)
+    statement = Statement(db)
+    for execute in (db, db.cursor(), db.execute, statement, Alchemy(db)):
+        assert gf.sql.sketch(execute, "t", **COLUMNS, dialect="sqlite") == expected
+    assert statement.opened == 1
+
+
+def test_what_runs_no_query_is_refused():
+    with pytest.raises(TypeError, match="execute must return the rows of its SELECT, got NoneType; pass the cursor"):
+        gf.sql.sketch(lambda _: None, "t", **COLUMNS, dialect="postgres")
+    for wrong in ("t", pa.table({"p": [0.5]}), None):
+        with pytest.raises(TypeError, match="execute must be a cursor, a connection, or a function"):
+            gf.sql.sketch(wrong, "t", **COLUMNS, dialect="duckdb")
+    with pytest.raises(TypeError, match="a table must be given by its name, got Table"):
+        gf.sql.sketch(lambda _: [], pa.table({"p": [0.5]}), **COLUMNS, dialect="duckdb")
+
+
+def test_an_error_about_a_name_with_a_dot_has_a_hint(database):
+    with pytest.raises(Exception, match=r"(?i)main\.people") as caught:
+        count(database, "main.people")
+    assert "for a schema pass ('main', 'people')" in "".join(caught.value.__notes__)
+    with pytest.raises(Exception, match=r"(?i)nothing_there") as caught:
+        count(database, "nothing_there")
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_decimal_labels_are_labels():
+    """As PostgreSQL's NUMERIC and Snowflake's NUMBER come back."""
+    one, two = Decimal(1), Decimal("2")
+    row = ("a", 0.5, 1, 2**23, 0.5, 0.5)
+    asked = COLUMNS | {"dialect": "postgres", "range": (0, 1)}
+    counted = gf.sql.sketch(lambda _: [(one, *row), (Decimal("0.0"), *row)], "t", **asked)
+    assert counted == gf.Sketch.from_rows([0.5, 0.5], [1, 0], ["a", "a"], range=(0, 1))
+    with pytest.raises(TypeError, match="label must be 0, 1 or None, got Decimal"):
+        gf.sql.sketch(lambda _: [(two, *row)], "t", **asked)
+
+
+# ------------------------------------------------------------------------------------------------------ sketches by key
+
+
+def keyed(n):
+    """Keys whose scores reach differently far: none, one, some, infinite; and keys that are null."""
+    rng = np.random.default_rng(5)
+    shops = rng.choice(["x", "y", None, "none", "one"], n).tolist()
+    days = rng.integers(0, 3, n).tolist()
+    scores = (rng.normal(size=n) * 10.0 ** (np.array(days) * 4 - 5)).tolist()
+    for at, shop in enumerate(shops):
+        scores[at] = {"none": math.inf, "one": 0.25}.get(str(shop), scores[at])
+    return {"p": scores, "y": rng.integers(0, 2, n).tolist(), "g": rng.choice(["a", "b"], n).tolist()} | {
+        "shop": shops,
+        "day": days,
+    }
+
+
+def sketch_of(columns, by, key, **options):
+    rows = [row for row in range(len(columns["p"])) if [columns[name][row] for name in by] == list(key)]
+    some = {name: [values[row] for row in rows] for name, values in columns.items()}
+    return gf.Sketch(**options).update_table(pa.table(some), score="p", label="y", group="g").to_bytes()
+
+
+@pytest.mark.filterwarnings("ignore::gstar_fast.errors.ResolutionWarning", "ignore::gstar_fast.errors.SentinelWarning")
+@pytest.mark.parametrize("options", [{}, {"range": (-1, 1), "bins": 64}])
+@pytest.mark.parametrize("by", [["shop", "day"], ["day"], ["g"], []])
+def test_sketches_by_key_have_the_bytes_of_one_pass_of_each_key(database, by, options):
+    columns = keyed(600)
+    database.load("t", columns)
+    found = gf.sql.sketches(database.execute, "t", by=by, **COLUMNS, dialect=database.dialect, **options)
+    made = {tuple(key): sketch for *key, sketch in found}
+    assert len(made) == len(set(zip(*(columns[name] for name in by), strict=True)) if by else [()])
+    assert made == {key: sketch_of(columns, by, key, **options) for key in made}
+
+
+def test_sketches_by_key_know_their_labels(database):
+    rows = {"p": SCORES, "y": ["yes", "no", "no", "maybe", None, "yes"], "g": ["a"] * 6, "k": [1, 1, 2, 2, 3, 4]}
+    database.load("t", rows)
+    asked = COLUMNS | {"positive": "yes", "dialect": database.dialect}
+    made = dict(gf.sql.sketches(database.execute, "t", by="k", **asked))
+    for key in (1, 4):  # with rows of this label
+        own = {name: [x for x, k in zip(values, rows["k"], strict=True) if k == key] for name, values in rows.items()}
+        one = gf.Sketch().update_table(pa.table(own), **COLUMNS, positive="yes")
+        assert made[key] == one.to_bytes()
+    assert sorted(made) == [1, 2, 3, 4]
+    with pytest.raises(gf.errors.LabelWarning, match="labels found: 'maybe', 'no'"):
+        gf.solve(gf.Sketch.from_bytes(made[2]))
+
+
+def test_sketches_of_a_table_are_added_up():
+    columns = keyed(300)
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE t (p REAL, y INT, g TEXT, shop TEXT, day INT)")
+    db.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", zip(*columns.values(), strict=True))
+    db.execute("CREATE TABLE kept (shop TEXT, day INT, sketch BLOB)")
+    made = gf.sql.sketches(db, "t", by=["shop", "day"], **COLUMNS, dialect="sqlite")
+    db.executemany("INSERT INTO kept VALUES (?, ?, ?)", made)
+    days = dict(gf.sql.merged(db, "kept", "sketch", by="day", dialect="sqlite"))
+    assert days == {day: sketch_of(columns, ["day"], (day,)) for day in (0, 1, 2)}
+    ((total,),) = gf.sql.merged(db, "kept", "sketch", dialect="sqlite")
+    assert total == sketch_of(columns, [], ())
+    with pytest.raises(TypeError, match="a sketch must be bytes, got str"):
+        list(gf.sql.merged(db, "kept", "shop", by="day", dialect="sqlite"))
+
+
+def test_a_key_that_goes_while_it_is_counted_is_noticed():
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE t (p REAL, y INT, g TEXT, k INT)")
+    db.executemany("INSERT INTO t VALUES (?, 1, 'a', ?)", [(0.5, 1), (0.25, 1), (0.5, 2), (0.25, 2)])
+    queries = itertools.count()
+
+    def execute(query: str) -> Any:
+        if next(queries):
+            db.execute("DELETE FROM t WHERE k = 2")
+        return db.execute(query)
+
+    with pytest.raises(ValueError, match="changed while it was counted"):
+        list(gf.sql.sketches(execute, "t", by="k", **COLUMNS, dialect="sqlite"))
 
 
 def test_an_execute_that_gives_no_rows_is_refused():

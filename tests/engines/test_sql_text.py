@@ -61,6 +61,27 @@ def test_a_query_is_one_select_of_its_dialect(sqlglot, dialect, kind):
         assert not literal_.is_string or literal_.this in ("NaN", "Int64", "text", "blob", told.get("positive"))
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_queries_by_key_are_selects_of_their_dialect(sqlglot, dialect):
+    """All that `sketches` and `merged` send, as a database would see it."""
+    sent: list[str] = []
+    extents = [("a", 1.0, 0.5, None, None, 0), (None, 9.0, 0.5, -1.0, -1.0, 1)]
+
+    def execute(query: str) -> Any:
+        sent.append(query)
+        return extents if len(sent) == 1 else []
+
+    asked: dict[str, Any] = {"score": "p", "label": "y", "group": "g", "dialect": dialect}
+    with pytest.raises(ValueError, match="changed while it was counted"):
+        list(gf.sql.sketches(execute, ("a schema", "it's"), by="the `key`", **asked))
+    list(gf.sql.merged(execute, "t", "sketch", by="the `key`", dialect=dialect))
+    assert len(sent) == 4
+    for query in sent:
+        (select,) = sqlglot.parse(query, read=SQLGLOT.get(dialect, dialect))
+        assert isinstance(select, sqlglot.exp.Select)
+        assert "the `key`" in {column.name for column in select.find_all(sqlglot.exp.Column) if column.table == "t"}
+
+
 @pytest.mark.parametrize("dialect", [name for name in DIALECTS if name not in DATABASES])
 def test_a_query_that_is_not_run_means_the_same_in_duckdb(sqlglot, dialect):
     """As sqlglot reads and rewrites it."""
@@ -74,6 +95,42 @@ def test_a_query_that_is_not_run_means_the_same_in_duckdb(sqlglot, dialect):
         )
         rows = [sorted(map(repr, connection.execute(query).fetchall())) for query in (own, read)]
     assert rows[0] == rows[1]
+
+
+def test_the_self_test_of_each_database_that_is_here_passes(database):
+    words = gf.sql.self_test(database.execute, database.dialect)
+    assert words.startswith(f"{database.dialect}: 15")
+
+
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name not in DATABASES])
+def test_the_self_test_of_others_passes_in_duckdb(sqlglot, dialect):
+    """As sqlglot reads and rewrites it; also as an export of texts."""
+    query = gf.sql.self_test_query(dialect)
+    (read,) = sqlglot.transpile(query, read=SQLGLOT.get(dialect, dialect), write="duckdb")
+    with duckdb.connect(config={"threads": 1}) as connection:
+        rows = connection.execute(read).fetchall()
+    words = gf.sql.self_test(rows, dialect)
+    texts = [["NULL" if value is None else str(value) for value in row] for row in rows]
+    assert gf.sql.self_test([["Y", "KIND", "B", "N", "S", "LO", "HI"], *texts], dialect) == words
+    assert gf.sql.self_test({query: rows}.__getitem__, dialect) == words
+
+
+def test_a_self_test_that_fails_says_where():
+    with duckdb.connect(config={"threads": 1}) as connection:
+        rows = connection.execute(gf.sql.self_test_query("duckdb")).fetchall()
+    at = next(i for i, row in enumerate(rows) if row[1] == "plain")
+    label, kind, b, n, total, lo, hi = rows[at]
+    fewer = [*rows[:at], (label, kind, b, n + 1, 2 * total // n * (n + 1) // 2, lo, hi), *rows[at + 1 :]]
+    with pytest.raises(ValueError, match=r"the answer of duckdb differs from one pass .* in the counts of plain;"):
+        gf.sql.self_test(fewer, "duckdb")
+    with pytest.raises(ValueError, match="in its groups or bins"):
+        gf.sql.self_test([row for row in rows if row[1] != "plain"], "duckdb")
+    with pytest.raises(ValueError, match=r"in sums, smallest or largest|row \d+ of rows"):
+        gf.sql.self_test(
+            [(*rows[0][:5], *(None if x is None else x * (1 + 2**-50) for x in rows[0][5:])), *rows[1:]], "duckdb"
+        )
+    with pytest.raises(TypeError, match=r"answer must return rows|execute must return rows"):
+        gf.sql.self_test([["a"] * 7, ["b"] * 7], "duckdb")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -90,13 +147,16 @@ def test_constants_are_exact(dialect):
 def test_names_and_texts_are_quoted_as_each_dialect_does():
     name = 'a"`]\\'
     shown = {dialect: quoted(name, DIALECTS[dialect]) for dialect in DIALECTS}
-    assert shown["duckdb"] == shown["postgres"] == shown["sqlite"] == shown["snowflake"] == '"a""`]\\"'
+    for like in ("postgres", "sqlite", "snowflake", "redshift", "trino", "athena", "presto"):
+        assert shown[like] == shown["duckdb"] == '"a""`]\\"'
     assert shown["clickhouse"] == '"a""`]\\\\"'
-    assert shown["spark"] == '`a"``]\\`'
+    assert shown["spark"] == shown["databricks"] == '`a"``]\\`'
     assert shown["bigquery"] == '`a"\\`]\\\\`'
     assert shown["mssql"] == '[a"`]]\\]'
     assert literal("it's \\", DIALECTS["duckdb"]) == "'it''s \\'"
-    assert all(literal("it's \\", DIALECTS[one]) == "'it\\'s \\\\'" for one in ("bigquery", "spark", "snowflake"))
+    assert all(
+        literal("it's \\", DIALECTS[one]) == "'it\\'s \\\\'" for one in ("bigquery", "spark", "snowflake", "redshift")
+    )
     assert [literal(value) for value in (True, False, -3)] == ["TRUE", "FALSE", "-3"]
     for bad in ("", "a\0b"):
         with pytest.raises(ValueError, match="a column must have a name"):
