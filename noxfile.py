@@ -33,6 +33,17 @@ INSTALLED_TESTS = [f"tests/{room}" for room in ("base", "input", "sketch", "back
 PARALLEL = ("-n", "auto", "--maxprocesses", "4", "--dist", "worksteal")  # one worker for each core; none waits
 BENCHES = ("sketch", "groups", "density", "decide", "audit", "cli")
 
+WARNED = """
+import warnings
+import gstar_fast as gf
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    assert {gf.Sketch().backend for _ in range(2)} == {"numba"}
+(one,) = told
+assert "Install a C++17 compiler" in str(one.message), one
+"""
+STUDIES = {"aif360", "fairlearn", "playwright"}  # what quick tests do without
+
 
 def requirements():
     """Everything a user may install: what the package needs, and what its extras add."""
@@ -70,6 +81,16 @@ def lowest(session):
     session.run("pytest", *PARALLEL, *session.posargs)
 
 
+@nox.session(python="3.11", default=False)
+def lowest_quick(session):
+    """Run the quick tests with the lowest versions, on the core that is built in the checkout."""
+    lowest = [line.replace(">=", "==") for line in requirements()]
+    needs = {line.split(">=")[0] for line in requirements()}
+    tests = [line for line in PROJECT["optional-dependencies"]["test"] if line.split(">=")[0] not in needs | STUDIES]
+    session.install(*lowest, *tests)
+    session.run("python", "-m", "pytest", "-q", *PARALLEL, "-m", "quick", *session.posargs)
+
+
 @nox.session(default=False)
 def newest(session):
     """Run the tests with the newest versions of all packages, release candidates too, and all laws on every backend."""
@@ -99,6 +120,34 @@ def package(session):
     session.chdir(session.create_tmp())
     session.run("python", "-c", "import gstar_fast as gf; gf.config.show_config(); print(gf.config.get_include())")
     session.run("pytest", "-o", "pythonpath=", *tests)
+
+
+@nox.session(default=False)
+def rehearsal(session):
+    """Rehearse a release: the same bytes twice, a wheel from the sdist in a new environment, and README run with it."""
+    session.install("build")
+    first, second = (Path(session.create_tmp(), name).resolve() for name in ("first", "second"))
+    for folder in (first, second):
+        shutil.rmtree(folder, ignore_errors=True)
+        date = {"SOURCE_DATE_EPOCH": "1700000000", "GSTAR_FAST_REQUIRE_CORE": "1"}
+        session.run("python", "-m", "build", "--outdir", str(folder), env=date)
+    for file in first.iterdir():
+        if file.read_bytes() != (second / file.name).read_bytes():
+            session.error(f"two builds of {file.name} differ")
+    (wheel,) = first.glob("*.whl")
+    session.run("python", "-m", "venv", "--clear", str(first / "clean"))
+    (python,) = (path for path in first.glob("clean/*/python*") if path.stem == "python")
+    session.run(str(python), "-m", "pip", "install", "--quiet", f"{wheel}[cli,pandas,sklearn]", external=True)
+    session.run(str(python), "-P", "tools/rehearse.py", external=True)
+
+
+@nox.session(default=False)
+def no_compiler(session):
+    """Install where there is no compiler: one warning says how to get the core, and README runs all the same."""
+    without = {"CC": "/bin/false", "CXX": "/bin/false", "GSTAR_FAST_REQUIRE_CORE": "0"}
+    session.install(".[cli,pandas,sklearn]", env=without)
+    session.run("python", "-P", "-c", WARNED)
+    session.run("python", "-P", "tools/rehearse.py", env={"PYTHONWARNINGS": "ignore"})
 
 
 @nox.session

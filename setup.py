@@ -1,8 +1,10 @@
 """One Pybind11Extension, nothing else: all metadata is in pyproject.toml."""
 
+import gzip
 import os
 import shutil
 import sys
+import tarfile
 from pathlib import Path
 
 from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
@@ -10,6 +12,7 @@ from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 from setuptools.errors import BaseError, CCompilerError, ExecError, PlatformError
 
 NO_CORE = """
@@ -62,9 +65,30 @@ class build_py_with_headers(build_py):  # noqa: N801
         Path(self.build_lib, "gstar_fast", "_version.py").write_text(version, encoding="utf-8")
 
 
+class sdist_of_one_date(sdist):  # noqa: N801
+    """With SOURCE_DATE_EPOCH the same files always give the same archive; setuptools does that for wheels only."""
+
+    def make_archive(self, base_name, form, root_dir=None, base_dir=None, owner=None, group=None):
+        epoch = os.environ.get("SOURCE_DATE_EPOCH")
+        if epoch is None or form != "gztar":
+            return super().make_archive(base_name, form, root_dir, base_dir, owner, group)
+
+        def plain(member):
+            member.mtime, member.uid, member.gid, member.uname, member.gname = int(epoch), 0, 0, "", ""
+            member.mode = 0o755 if member.isdir() or member.mode & 0o100 else 0o644
+            return member
+
+        name = f"{base_name}.tar.gz"
+        with gzip.GzipFile(name, "wb", mtime=int(epoch)) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
+            for path in sorted(Path(base_dir).rglob("*")):
+                archive.add(path, recursive=False, filter=plain)
+        return name
+
+
 def core():
     # Never -march=native or -ffast-math: fast kernels are chosen at run time, and a sum must be the same everywhere.
-    compile_args = ["-O3", "-ffp-contract=off", "-fvisibility=hidden"]
+    # Without -g, which Python may add: it would write folders of this machine into the file.
+    compile_args = ["-O3", "-ffp-contract=off", "-fvisibility=hidden", "-g0"]
     link_args = []
     if sys.platform == "win32":
         compile_args = ["/O2", "/fp:precise"]
@@ -91,5 +115,6 @@ setup(
         "bdist_wheel": wheel_of_what_was_built,
         "build_ext": optional_build_ext,
         "build_py": build_py_with_headers,
+        "sdist": sdist_of_one_date,
     },
 )
