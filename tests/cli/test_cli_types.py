@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from helpers.applied import apply
 from hypothesis import given
@@ -82,7 +83,7 @@ WIDENED = [
     (pa.array([-1]), pa.array([2**63 - 1], pa.uint64()), pa.int64()),
     (pa.array([2**53]), pa.array([0.5]), pa.float64()),
     (pa.array([2**31 - 1], pa.int32()), pa.array([0.5], pa.float32()), pa.float64()),
-    (pa.array([0.5], pa.float16()), pa.array([0.1], pa.float32()), pa.float32()),
+    (pa.array([np.float16(0.5)], pa.float16()), pa.array([0.1], pa.float32()), pa.float32()),
     (pa.array([Decimal("1.25")]), pa.array([Decimal("12345.6789")]), pa.decimal128(9, 4)),
     (pa.array([1], pa.timestamp("s")), pa.array([1], pa.timestamp("ns")), pa.timestamp("ns")),
     (pa.array([1], pa.date32()), pa.array([86_400_000], pa.date64()), pa.date64()),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 from pathlib import Path
 
+import numpy as np
 import pytest
 from helpers.table_files import COLUMNS, count, said, typed, write
 from hypothesis import given
@@ -24,7 +25,7 @@ P, Y, G = [0.25, 0.5, 0.75, 1.0], [0, 1, 1, 0], ["a", "b", "a", "b"]
     "scores",
     [
         pa.array(P, pa.float32()),
-        pa.array(P, pa.float16()),
+        pa.array(np.array(P, np.float16), pa.float16()),
         pa.array([1, 2, 3, 4], pa.uint8()),
         pa.array([decimal.Decimal(x) for x in ("0.25", "0.50", "0.75", "1.00")]),
         pa.array(P).dictionary_encode(),
