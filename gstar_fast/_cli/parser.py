@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
@@ -229,9 +228,14 @@ def parse(argv: Sequence[str], version: str) -> argparse.Namespace:
     if getattr(given, "label", None) is not None and getattr(given, "no_label", False):
         parser.error("--label and --no-label exclude each other")
     for option, name in (("--limit", "limits"), ("--penalty", "penalties")):
-        pairs: list[tuple[str, float]] = getattr(given, name, [])
-        if twice := [key for key, number in Counter(key for key, _ in pairs).items() if number > 1]:
-            parser.error(f"{option} {twice[0]} is given twice; give it once")
+        entries: dict[str, float | dict[str, float]] = {}
+        for key, value in getattr(given, name, []):
+            before = entries.get(key)
+            if isinstance(value, dict) and isinstance(before, dict) and value.keys().isdisjoint(before):
+                value = before | value  # both bounds of a rate
+            elif before is not None:
+                parser.error(f"{option} {key} is given twice; give it once")
+            entries[key] = value
         if hasattr(given, name):
-            setattr(given, name, dict(pairs))
+            setattr(given, name, entries)
     return given

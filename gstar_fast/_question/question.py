@@ -382,9 +382,8 @@ def _bound(criterion: Criterion, value: object) -> Limit:
     """What a rate is at least and at most."""
     name = criterion.name
     if not isinstance(value, Mapping) or not value or not value.keys() <= ENDS.keys():
-        end = "'at_least': 0.7} or 'at_most'" if criterion.form is Form.BOUND else "'at_most': 0.1} or 'at_least'"
-        text = f"a limit on {name} has to say on which side; write {{{name!r}: {{{end}"
-        raise bad_option("limits", f"{text}; got {value!r}")
+        example = {name: {"at_least": 0.7} if criterion.form is Form.BOUND else {"at_most": 0.1}}
+        raise bad_option("limits", f"{name} needs at_least or at_most, such as {example}; got {value!r}")
     ends = {end: _number("limits", criterion, value[end]) if end in value else none for end, none in ENDS.items()}
     least, most = ends.values()
     if not (least <= most and all(0 <= number <= 1 for number in ends.values() if math.isfinite(number))):

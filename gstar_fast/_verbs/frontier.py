@@ -108,6 +108,7 @@ def frontier(
         check_together(question.limited(CRITERION[criterion].limit(1.0)))
     if by == "penalties":
         check_verb(question, "frontier of penalties")
+        check_together(replace(question, penalties={criterion: 1.0}))
     if question.smooth:
         check_verb(question, "frontier of densities")
         if penalties is None:

@@ -240,10 +240,10 @@ def test_a_floor_by_segment_is_one_of_protected_groups():
 @pytest.mark.parametrize(
     ("limits", "words"),
     [
-        ({"tpr": 0.7}, "a limit on tpr has to say on which side; write {'tpr': {'at_least': 0.7} or 'at_most'"),
-        ({"selected": 0.1}, "write {'selected': {'at_most': 0.1} or 'at_least'"),
-        ({"tpr": {}}, "on which side"),
-        ({"tpr": {"least": 0.7}}, "on which side"),
+        ({"tpr": 0.7}, "tpr needs at_least or at_most, such as {'tpr': {'at_least': 0.7}}; got 0.7"),
+        ({"selected": 0.1}, "needs at_least or at_most, such as {'selected': {'at_most': 0.1}}; got 0.1"),
+        ({"tpr": {}}, "at_least or at_most"),
+        ({"tpr": {"least": 0.7}}, "at_least or at_most"),
         ({"tpr": {"at_least": 1.2}}, "from 0 to 1"),
         ({"tpr": {"at_least": math.nan}}, "from 0 to 1"),
         ({"tpr": {"at_least": 0.7, "at_most": 0.5}}, "at_least not above at_most"),
@@ -278,6 +278,19 @@ def test_the_command_line_takes_floors(tmp_path, capsys):
     assert result.question.as_options()[:6] == options
 
 
+@pytest.mark.parametrize("name", ["tpr", "selected"])
+def test_the_command_line_takes_both_bounds_of_a_rate(name, tmp_path, capsys):
+    sketch_of_people().save(tmp_path / "s.gstar")
+    limits = {name: {"at_least": 0.2, "at_most": 0.9}}
+    options = gf.solve(sketch_of_people(), limits=limits).question.as_options()
+    assert options == ["--limit", f"{name}>=0.2", "--limit", f"{name}<=0.9"]
+    for both in (options, options[2:] + options[:2]):
+        assert main(["solve", str(tmp_path / "s.gstar"), *both, "-o", str(tmp_path / "t.json")]) == 0
+        assert gf.Result.load(tmp_path / "t.json").limits == limits
+    assert main(["solve", str(tmp_path / "s.gstar"), *options, *options[:2]]) == 2
+    assert f"--limit {name} is given twice" in capsys.readouterr().err
+
+
 def test_a_floor_is_certified_on_fresh_rows():
     result = gf.solve(sketch_of_people(), limits={"tpr": {"at_least": 0.6}})
     table = gf.datasets.paper_synthetic(rows=20_000, seed=9)
@@ -292,6 +305,13 @@ def test_a_floor_is_certified_on_fresh_rows():
 def test_a_curve_of_promises_with_a_floor_is_rejected():
     with pytest.raises(ValueError, match="only limits on gaps can be promised"):
         gf.frontier(sketch_of_people(), "equalized_odds", limits=FLOOR, confidence=0.9)
+
+
+@pytest.mark.parametrize("penalties", [None, [0.1, 1.0]])
+def test_a_sweep_of_penalties_with_a_share_of_all_rows_is_rejected(penalties):
+    share = {"selected": {"at_most": 0.3}}
+    with pytest.raises(ValueError, match="limits does not go with penalties: a share of all rows"):
+        gf.frontier(sketch_of_people(), "equalized_odds", limits=share, by="penalties", penalties=penalties)
 
 
 def test_a_group_without_the_rows_of_a_floor_is_named():
