@@ -11,7 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import gstar_fast as gf
+from gstar_fast._question.question import Question
+from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.segments import frontier as ladder
+from gstar_fast._solver.segments.answer import Answer
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::gstar_fast.errors.DegenerateWarning", "ignore::gstar_fast.errors.OverfitWarning"
@@ -171,3 +174,20 @@ def test_a_gap_that_is_no_number_is_refused():
         found.at(gap=float("nan"))
     with pytest.raises(TypeError, match=r"error must be a number, got '0.2'"):
         found.at(error="0.2")
+
+
+@pytest.mark.parametrize(
+    ("limits", "ends"),
+    [
+        ({"selected": {"at_most": 0.7}}, [0.0]),
+        ({"tpr": {"at_least": 0.6}}, [1.0]),
+        ({"tpr": {"at_most": 1.0}}, [1.0, 0.0]),
+        ({"selected": {"at_least": 0.1, "at_most": 0.9}}, []),
+    ],
+)
+def test_accepting_all_rows_or_none_is_offered_where_limits_on_rates_allow_it(limits, ends):
+    question = Question.of(limits=limits, evidence=0.0, **BY)
+    answer = Answer(Cells.asked(counted(5)[0], question), question)
+    found = ladder.Ladder(answer, "equal_opportunity", randomize=False).alike()
+    assert [max(t for part in point.parts for t in part) == 0 for point in found] == [end == 1.0 for end in ends]
+    assert [point.gap for point in found] == [0.0] * len(ends)

@@ -98,9 +98,9 @@ class Ladder:
         search, found = self.first, []
         for candidate in () if self.randomize else (0, search.cells.rows.shape[2] - 1):
             parts = [{candidate: 1.0}] * len(search.order)
-            gaps = self._outcome(search, parts).gaps
-            if all(limit.met(gaps.get(limit.criterion.name), TOLERANCE) for limit in self.answer.question.limits):
-                found.append(self._point(gaps[self.criterion], search, parts, 0, 0.0, finished=False))
+            outcome, groups = self._outcome(search, parts), search.cells.groups
+            if all(one.met(outcome.reached(one, groups), TOLERANCE) for one in self.answer.question.limits):
+                found.append(self._point(outcome.gaps[self.criterion], search, parts, 0, 0.0, finished=False))
         return found
 
     def climb(self) -> tuple[list[Point], list[float], float]:
