@@ -11,7 +11,7 @@ share of all rows is a test of one share.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import numpy as np
 from scipy import special
@@ -284,7 +284,11 @@ def certified(limit: Limit, rows: Fresh) -> float:
         return _sum(rates, rows)
     if form is Form.DIFFERENCE:
         return max(_difference(rate, rows) for rate in rates)
-    return _bound(limit, rows.together() if form is Form.TOTAL else rows)
+    if form is Form.BOUND:
+        return _bound(limit, rows)
+    if form is Form.TOTAL:
+        return _bound(limit, rows.together())
+    assert_never(form)
 
 
 def _bound(limit: Limit, rows: Fresh) -> float:

@@ -242,6 +242,12 @@ def test_bounds_that_do_not_hold_are_rarely_certified(name):
         assert wrong or exact  # the sum of two distances leaves much to spare
 
 
+def test_a_form_that_certify_does_not_know_is_not_certified():
+    """It used to pass for a bound on one rate."""
+    with pytest.raises(AssertionError):
+        limit_of(normal_sketch(500, 1), Limit(KNOWN["tpr"]._replace(form="median"), most=0.99))
+
+
 def test_bound_of_a_group_without_rows_is_not_certified(backend):
     sketch = counted([[100, 100], [500, 0]], [[1000, 1000], [1000, 0]])
     assert limit_of(sketch, Limit(KNOWN["tpr"], least=0.1)) == 0.0

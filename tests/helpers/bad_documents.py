@@ -291,6 +291,7 @@ BAD_RESULTS: Final[dict[str, dict[str, tuple[dict[str, Any], str]]]] = {
         "result_with_iterations_1_0": ({"iterations": 12.0}, "iterations must be a whole number"),
         "result_with_iterations_negative": ({"iterations": -1}, "iterations must be a whole number"),
         "result_with_iterations_real": ({"iterations": 1.5}, "iterations must be a whole number"),
+        "result_with_limit_of_a_group": ({"question.limits.0.group": "a"}, "a limit has the members"),
         "result_with_limit_null": ({"question.limits.0.at_most": None}, "equalized_odds"),
         "result_with_limits_list": ({"question.limits": [0.02]}, "a limit has the members"),
         "result_with_message_null": ({"message": None}, "message must be a string"),
