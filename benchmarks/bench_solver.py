@@ -147,7 +147,7 @@ def on_densities() -> list[list[str]]:
     sketch = gf.Sketch.from_rows(rows.scores, rows.labels, rows.groups)
     cells = gf.density(sketch, kind="kde", bandwidth=0.5)
     s = prepare_smooth(sketch, Question.of(penalties={"equalized_odds": 1e4}), cells)
-    problem = _core.SmoothProblem(*s.problem[:-1])
+    problem = _core.SmoothProblem(s.problem)
     iterations = problem.alternate(np.zeros(2), 1.0, 10**6, 0.0, False)[2]
     penalties = np.logspace(-2, 7, 1000)
     weights = penalties[:, None] * (s.problem.penalty > 0)

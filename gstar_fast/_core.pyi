@@ -1,13 +1,14 @@
 """The compiled module as type checkers see it; `_backends/` says what each part answers."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gstar_fast._backends import interface
 from gstar_fast._backends.common.segments import Program
-from gstar_fast._backends.interface import Descent, Fitted, Key
+from gstar_fast._backends.interface import Arrays, Descent, Fitted, Key
 from gstar_fast._backends.numpy import decide, sketch
 from gstar_fast._base.arrays import Bools, Flags, Floats, Hashes, Ints, Values
 from gstar_fast._base.names import Name
@@ -57,69 +58,24 @@ class Density:
 def fit_student_t(points: Floats, weights: Floats, smallest_scale: float) -> Fitted: ...
 def fit_gamma(points: Floats, weights: Floats, mirrored: bool, end: float, reach: float, rows: float) -> Fitted: ...
 def tabulate(rows: Ints, price_fp: int, price_fn: int) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]: ...
-def solve(
-    sketch: object,
-    limits: list[tuple[int, list[int], float]],
-    penalties: list[tuple[list[int], float]],
-    price_fp: int,
-    price_fn: int,
-    balanced: bool,
-    unified: bool,
-    randomize: bool,
-    seconds: float,
-) -> dict[str, Any]: ...
-
-class SegmentSearch:
-    def __init__(self, program: Program) -> None: ...
-    def price(self, weights: Floats, low: Ints, high: Ints) -> tuple[Ints, Floats]: ...
-    def mix(self) -> tuple[Ints, Ints, Floats, Floats, float, float, int] | None: ...
-    def choose(
-        self, node_limit: int, seconds: float
-    ) -> tuple[Ints, int, bool, float, tuple[Ints, Ints, Ints, Floats, Floats]]: ...
-
-class CountSearch:
-    def __init__(
-        self,
-        start: Ints,
-        cost: Values,  # whole numbers, or shares in a ShareSearch
-        distance: Ints,
-        rates: Floats,
-        has: Flags,
-        limit: Floats,
-        ratio: Floats,
-        penalty: Floats,
-        unit: float,
-        low: Floats | None = None,
-        high: Floats | None = None,
-        total: float = ...,
-    ) -> None: ...
-    def solve_limits(self, node_limit: int, seconds: float) -> tuple[Ints, int, bool, float]: ...
-    def solve_pair(self) -> tuple[Ints, float, int]: ...
-    def solve_penalties(self, guess: Ints, node_limit: int, seconds: float) -> tuple[Ints, float, float, int]: ...
-    def frontier(self, swept: Flags, node_limit: int, added: bool = ...) -> tuple[Ints, Floats, float]: ...
-
-class ShareSearch(CountSearch): ...
+def solve_limits(arrays: Arrays, node_limit: int, seconds: float) -> tuple[Ints, int, bool, float]: ...
+def solve_pair(arrays: Arrays) -> tuple[Ints, float, int]: ...
+def solve_penalties(arrays: Arrays, guess: Ints, node_limit: int, seconds: float) -> tuple[Ints, float, float, int]: ...
+def frontier(arrays: Arrays, swept: Flags, node_limit: int, added: bool) -> tuple[Ints, Floats, float]: ...
+def mix_segments(program: Program) -> tuple[Ints, Ints, Floats, Floats, float, float, int] | None: ...
+def choose_segments(
+    program: Program, node_limit: int, seconds: float
+) -> tuple[Ints, int, bool, float, tuple[Ints, Ints, Ints, Floats, Floats]]: ...
 
 class SmoothProblem:
-    def __init__(
-        self,
-        cells: list[Density | None],
-        error_base: Floats,
-        error_coefficient: Floats,
-        rate_base: Floats,
-        rate_coefficient: Floats,
-        has: Flags,
-        penalty: Floats,
-        low: float,
-        high: float,
-    ) -> None: ...
+    def __init__(self, problem: interface.SmoothProblem) -> None: ...
     def slopes(self, thresholds: Floats) -> tuple[float, Floats, Floats]: ...
     def alternate(self, start: Floats, shrink: float, limit: int, tolerance: float, trace: bool) -> Descent: ...
     def newton(
         self, start: Floats, exact: bool, shared: bool, limit: int, tolerance: float, trace: bool
     ) -> Descent: ...
     def sweep(
-        self, grid: ShareSearch, edges: Floats, penalties: Floats, tolerance: float
+        self, grid: Arrays, edges: Floats, penalties: Floats, tolerance: float
     ) -> tuple[Floats, Floats, int, int]: ...
 
 class DecideCore(decide.Core):

@@ -200,17 +200,15 @@ PyMethodDef live_methods[] = {
     {"put", live_put, METH_O, "Put another decider in place; the new version."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyMemberDef core_members[] = {{"__vectorcalloffset__", T_PYSSIZET,
-                               offsetof(core_object, call), READONLY, nullptr},
-                              {nullptr, 0, 0, 0, nullptr}};
-
-PyMemberDef live_members[] = {{"__vectorcalloffset__", T_PYSSIZET,
-                               offsetof(live_object, call), READONLY, nullptr},
-                              {nullptr, 0, 0, 0, nullptr}};
+/// Both types keep the function to call in one place.
+static_assert(offsetof(core_object, call) == offsetof(live_object, call));
+PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET,
+                          offsetof(core_object, call), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
 
 template <class Object>
 py::object make_type(const char* full_name, newfunc make, destructor end,
-                     PyMethodDef* methods, PyMemberDef* members, const char* doc) {
+                     PyMethodDef* methods, const char* doc) {
     PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(make)},
                            {Py_tp_dealloc, reinterpret_cast<void*>(end)},
                            {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
@@ -251,11 +249,11 @@ void bind_decide(py::module_& m);
 void bind_decide(py::module_& m) {
     const py::object one = make_type<core_object>(
         "gstar_fast._core.DecideCore", core_new, core_end, core_methods,
-        core_members, "A set of thresholds, ready to decide by.");
+        "A set of thresholds, ready to decide by.");
     core_type = reinterpret_cast<PyTypeObject*>(one.ptr());
     m.attr("DecideCore") = one;
     const py::object live = make_type<live_object>(
-        "gstar_fast._core.LiveCore", live_new, live_end, live_methods, live_members,
+        "gstar_fast._core.LiveCore", live_new, live_end, live_methods,
         "A place where sets of thresholds are swapped.");
     live_type = reinterpret_cast<PyTypeObject*>(live.ptr());
     m.attr("LiveCore") = live;

@@ -132,6 +132,12 @@ void bind_cell(py::module_& m) {
                                [](const cell_copy& c) { return edges_of(c.at); });
 }
 
+/// What the sketch itself says.
+template <auto Read>
+auto of_sketch(sketch_core& s) {
+    return (s.inner().*Read)();
+}
+
 }  // namespace
 
 void bind_sketch(py::module_& m);
@@ -172,7 +178,7 @@ void bind_sketch(py::module_& m) {
         .def_property_readonly("edges",
                                [](core& s) { return edges_of(s.inner().at()); })
         .def_property_readonly("groups", &core::groups)
-        .def_property_readonly("bins", [](core& s) { return s.inner().bins(); })
+        .def_property_readonly("bins", of_sketch<&sketch::bins>)
         .def_property_readonly("level",
                                [](core& s) { return s.inner().at().level(); })
         .def_property_readonly("first",
@@ -182,14 +188,11 @@ void bind_sketch(py::module_& m) {
                                })
         .def_property_readonly("given",
                                [](core& s) { return s.inner().groups().given(); })
-        .def_property_readonly("fixed", [](core& s) { return s.inner().fixed(); })
-        .def_property_readonly("weighted",
-                               [](core& s) { return s.inner().weighted(); })
-        .def_property_readonly("total", [](core& s) { return s.inner().total(); })
-        .def_property_readonly("skipped",
-                               [](core& s) { return s.inner().skipped(); })
-        .def_property_readonly("memory_limit",
-                               [](core& s) { return s.inner().memory_limit(); });
+        .def_property_readonly("fixed", of_sketch<&sketch::fixed>)
+        .def_property_readonly("weighted", of_sketch<&sketch::weighted>)
+        .def_property_readonly("total", of_sketch<&sketch::total>)
+        .def_property_readonly("skipped", of_sketch<&sketch::skipped>)
+        .def_property_readonly("memory_limit", of_sketch<&sketch::memory_limit>);
     const auto method = py::reinterpret_steal<py::object>(PyDescr_NewMethod(
         reinterpret_cast<PyTypeObject*>(c.ptr()), &update_one_method));
     if (!method) throw py::error_already_set();

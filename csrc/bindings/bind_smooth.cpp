@@ -22,17 +22,25 @@ struct smooth {
     gstar::smooth_problem<gstar::density_table> p;
 };
 
-smooth make_smooth(const py::list& cells, const reals& error_base,
-                   const reals& error_coefficient, const reals& rate_base,
-                   const reals& rate_coefficient, const array<std::uint8_t>& has,
-                   const reals& penalty, double low, double high) {
+/// The problem that Python's `SmoothProblem` describes.
+smooth make_smooth(const py::object& given) {
     smooth s;
-    s.p.n_groups = size(error_base);
-    s.p.n_rates = size(penalty);
-    const std::size_t n = s.p.n_groups, r = s.p.n_rates;
-    check(cells.size() == 3 * n && size(error_coefficient) == 3 * n && r <= 5 &&
-              size(rate_base) == r * n && size(rate_coefficient) == 3 * r * n &&
-              size(has) == r * n,
+    attributes from(given);
+    const array<std::uint8_t> has(given.attr("has"));
+    s.p.error_base = from["error_base"];
+    s.p.error_coefficient = from["error_coefficient"];
+    s.p.rate_base = from["rate_base"];
+    s.p.rate_coefficient = from["rate_coefficient"];
+    s.p.has.assign(has.data(), has.data() + has.size());
+    s.p.penalty = from["penalty"];
+    s.p.low = from["low"];
+    s.p.high = from["high"];
+    const std::size_t n = s.p.n_groups = s.p.error_base.size(),
+                      r = s.p.n_rates = s.p.penalty.size();
+    const py::list cells = given.attr("cells");
+    check(cells.size() == 3 * n && s.p.error_coefficient.size() == 3 * n &&
+              r <= 5 && s.p.rate_base.size() == r * n &&
+              s.p.rate_coefficient.size() == 3 * r * n && s.p.has.size() == r * n,
           "the arrays of a smooth problem do not fit each other");
     for (const py::handle cell : cells) {
         if (cell.is_none()) {
@@ -42,14 +50,6 @@ smooth make_smooth(const py::list& cells, const reals& error_base,
         s.held.push_back(cell.cast<std::shared_ptr<gstar::density_handle>>());
         s.p.cells.push_back(&s.held.back()->table());
     }
-    s.p.error_base = to_vector(error_base);
-    s.p.error_coefficient = to_vector(error_coefficient);
-    s.p.rate_base = to_vector(rate_base);
-    s.p.rate_coefficient = to_vector(rate_coefficient);
-    s.p.has.assign(has.data(), has.data() + has.size());
-    s.p.penalty = to_vector(penalty);
-    s.p.low = low;
-    s.p.high = high;
     return s;
 }
 
@@ -69,9 +69,7 @@ void bind_smooth(py::module_& m);
 
 void bind_smooth(py::module_& m) {
     py::class_<smooth>(m, "SmoothProblem")
-        .def(py::init(&make_smooth), "cells"_a, "error_base"_a,
-             "error_coefficient"_a, "rate_base"_a, "rate_coefficient"_a, "has"_a,
-             "penalty"_a, "low"_a, "high"_a)
+        .def(py::init(&make_smooth), "problem"_a)
         .def(
             "slopes",
             [](const smooth& s, const reals& thresholds) {
@@ -108,9 +106,10 @@ void bind_smooth(py::module_& m) {
             "start"_a, "exact"_a, "shared"_a, "limit"_a, "tolerance"_a, "trace"_a)
         .def(
             "sweep",
-            [](const smooth& s, const arrays<double>& grid, const reals& edges,
+            [](const smooth& s, const py::object& grid, const reals& edges,
                const reals& penalties, double tolerance) {
-                const gstar::problem<double> g = grid.problem();
+                const search_arrays<double> given(grid);
+                const gstar::problem<double>& g = given.problem();
                 const std::size_t points =
                     s.p.n_rates == 0 ? 0 : size(penalties) / s.p.n_rates;
                 check(g.n_groups == 2 && s.p.n_groups == 2 &&

@@ -29,18 +29,19 @@ inline py::array_t<double> edges_of(const gstar::window& at) {
     return out;
 }
 
-/// Numbers by group and bin, and `more` besides, that `read(tally, slots, where)` puts
-/// into a new array.
-template <class T, class Read>
-py::array_t<T> bins_by_group(sketch_core& s, std::size_t more, Read read) {
+/// Numbers by group and bin, and `more` besides, that `read` puts into a new array.
+template <class T>
+py::array_t<T> bins_by_group(sketch_core& s, std::size_t more, unsigned label,
+                             void (*read)(const tally&, const slot_list&, unsigned,
+                                          T*)) {
     return s.inner().look([&](const tally& t, const slot_list& slots) {
         auto out = new_array<T>(slots.size(), t.at().bins() + more);
-        read(t, slots, out.mutable_data());
+        read(t, slots, label, out.mutable_data());
         return out;
     });
 }
 
-/// The same with one number for each cell: three labels by groups.
+/// One number for each cell, three labels by groups, that `read` puts into a new array.
 template <class T, class Read>
 py::array_t<T> one_by_cell(sketch_core& s, Read read) {
     return s.inner().look([&](const tally& t, const slot_list& slots) {
@@ -51,22 +52,16 @@ py::array_t<T> one_by_cell(sketch_core& s, Read read) {
 }
 
 inline py::array_t<std::int64_t> counts_of(sketch_core& s, unsigned label) {
-    return bins_by_group<std::int64_t>(s, 0, [&](auto& t, auto& slots, auto* to) {
-        gstar::read_counts(t, slots, label, to);
-    });
+    return bins_by_group(s, 0, label, gstar::read_counts);
 }
 
 inline py::array_t<double> means_of(sketch_core& s, unsigned label) {
-    return bins_by_group<double>(s, 0, [&](auto& t, auto& slots, auto* to) {
-        gstar::read_means(t, slots, label, to);
-    });
+    return bins_by_group(s, 0, label, gstar::read_means);
 }
 
 /// Sums of squared weights by group and place: below, every bin, above.
 inline py::array_t<double> squares_of(sketch_core& s, unsigned label) {
-    return bins_by_group<double>(s, 2, [&](auto& t, auto& slots, auto* to) {
-        gstar::read_squares(t, slots, label, to);
-    });
+    return bins_by_group(s, 2, label, gstar::read_squares);
 }
 
 /// Rows above, or below, the window.

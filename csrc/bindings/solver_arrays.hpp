@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -57,37 +56,81 @@ inline void check(bool fine, const char* message) {
     if (!fine) throw std::invalid_argument(message);
 }
 
-/// The arrays of `_search.Arrays`; keeps them alive while the core borrows them.
-template <class Cost>
-struct arrays {
-    ints start;
-    array<Cost> cost;
-    ints distance;
-    reals rates;
-    array<std::uint8_t> has;
-    reals limit, ratio, penalty;
-    double unit;
-    reals low, high;
-    double total;
+/// Attributes of a Python object; keeps alive the arrays that the core borrows.
+class attributes {
+public:
+    /// An attribute, as whatever it is put into.
+    struct attribute {
+        py::object value;
+        std::vector<py::object>& kept;
 
-    gstar::problem<Cost> problem() const {
-        const std::size_t groups = size(start) - 1, n_rates = size(limit),
-                          n = size(cost);
-        bool fits = start.size() > 1 && start.data()[0] == 0 &&
-                    start.data()[groups] == static_cast<std::int64_t>(n) &&
-                    size(distance) == n && size(rates) == n_rates * n &&
-                    low.size() == rates.size() && high.size() == rates.size() &&
-                    size(has) == n_rates * groups && size(ratio) == n_rates &&
-                    size(penalty) == n_rates;
-        for (std::size_t k = 0; fits && k < groups; ++k)
-            fits = start.data()[k] < start.data()[k + 1];
-        check(fits, "the arrays of a search do not fit each other");
-        check(total == std::numeric_limits<double>::infinity() || n_rates > 1,
-              "a sum of gaps needs two rates");
-        return {groups,      n_rates,   view(start), view(cost),  view(distance),
-                view(rates), view(has), view(limit), view(ratio), view(penalty),
-                unit,        view(low), view(high),  total};
+        template <class T>
+        operator gstar::span<const T>() const {
+            const auto given = value.cast<array<T>>();
+            kept.push_back(given);
+            return view(given);
+        }
+        template <class T>
+        operator std::vector<T>() const {
+            return to_vector(value.cast<array<T>>());
+        }
+        operator double() const { return value.cast<double>(); }
+        operator bool() const { return value.cast<bool>(); }
+    };
+
+    explicit attributes(const py::object& of) : of_(of) {}
+
+    attribute operator[](const char* name) { return {of_.attr(name), kept_}; }
+
+private:
+    py::object of_;
+    std::vector<py::object> kept_;
+};
+
+/// The problem that Python's `Arrays` describes.
+template <class Cost>
+class search_arrays {
+public:
+    explicit search_arrays(const py::object& given)
+        : from_(given), p_(problem_of(from_)) {
+        p_.n_groups = p_.start.size() - 1;
+        p_.n_rates = p_.limit.size();
+        check(fits(), "the arrays of a search do not fit each other");
+        check(!p_.totalled() || p_.n_rates > 1, "a sum of gaps needs two rates");
     }
+
+    const gstar::problem<Cost>& problem() const noexcept { return p_; }
+
+private:
+    static gstar::problem<Cost> problem_of(attributes& from) {
+        constexpr std::size_t counted = 0;  // when all arrays are there
+        const gstar::span<const double> of_rates = from["rates"];
+        const auto ends = [&](const char* name) {
+            const bool same = from[name].value.is_none();
+            return same ? of_rates : gstar::span<const double>(from[name]);
+        };
+        return {counted,          counted,         from["start"], from["cost"],
+                from["distance"], of_rates,        from["has"],   from["limit"],
+                from["ratio"],    from["penalty"], from["unit"],  ends("low"),
+                ends("high"),     from["total"]};
+    }
+
+    bool fits() const {
+        const std::size_t n = p_.cost.size(), values = p_.n_rates * n;
+        if (p_.start.size() < 2 || p_.start[0] != 0 ||
+            p_.start[p_.n_groups] != static_cast<std::int64_t>(n) ||
+            p_.distance.size() != n || p_.rates.size() != values ||
+            p_.lows.size() != values || p_.highs.size() != values ||
+            p_.has.size() != p_.n_rates * p_.n_groups ||
+            p_.ratio.size() != p_.n_rates || p_.penalty.size() != p_.n_rates)
+            return false;
+        for (std::size_t k = 0; k < p_.n_groups; ++k)
+            if (p_.start[k] >= p_.start[k + 1]) return false;
+        return true;
+    }
+
+    attributes from_;
+    gstar::problem<Cost> p_;
 };
 
 }  // namespace gstar_py

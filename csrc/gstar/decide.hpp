@@ -386,7 +386,7 @@ private:
 
     template <class Name>
     bool decide(double score, std::int32_t slot, Name group) const {
-        if (set_.randomized) refuse_no_key();
+        if (set_.randomized) refuse({"needs_key", "key"});
         if (set_.unified) slot = 0;
         const double t = value_of(slot);
         if (score >= t) return true;
@@ -433,7 +433,6 @@ private:
     [[noreturn]] static void refuse_number() {
         throw type_error({"bad_group_type", "groups", -1, std::string("float")});
     }
-    [[noreturn]] static void refuse_no_key() { refuse({"needs_key", "key"}); }
 
     thresholds set_;
     std::vector<double> values_;  ///< by slot; the last is for unknown groups

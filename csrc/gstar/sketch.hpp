@@ -180,7 +180,8 @@ public:
                                                  total() != 0, other->total() != 0);
         if (is_neutral()) {
             check_room(other->n_groups(), other->bins(), other->weighted());
-            take(*other);
+            counts_ = std::move(other->counts_);
+            groups_ = std::move(other->groups_);
         } else if (!other->is_neutral()) {
             add(*other);
         }
@@ -258,13 +259,6 @@ public:
         check_memory(groups, bins, weighted, memory_limit_);
     }
 
-    /// What a sketch that is being read from bytes consists of.
-    void restore(group_table groups, tally counts, gstar::sections all) noexcept {
-        groups_ = std::move(groups);
-        counts_ = std::move(counts);
-        sections_ = std::move(all);
-    }
-
 private:
     friend struct sketch_bytes;  // sketch_io.hpp
 
@@ -274,14 +268,12 @@ private:
           sections_(other.sections_),
           memory_limit_(other.memory_limit_) {}
 
-    void take(sketch& other) noexcept {
-        counts_ = std::move(other.counts_);
-        groups_ = std::move(other.groups_);
-    }
-
     /// Add another sketch, or refuse it; it is used up.
     void add(sketch& other) {
-        check_mergeable(other);
+        check_window(other.at(), other.fixed());
+        groups_.check(other.groups_);
+        check_room(groups_.size() + groups_.missing(other.groups_.names()).size(),
+                   bins(), weighted() || other.weighted());
         check_sums({&other.counts_});
         group_table::addition more =
             make_ready(other.groups_.names(), other.counts_.unlabelled.cells() != 0,
@@ -297,13 +289,6 @@ private:
     bool is_neutral() const noexcept {
         return n_groups() == 0 && !groups_.given() && !fixed() && total() == 0 &&
                skipped() == 0 && bins() == 4096 && !weighted();
-    }
-
-    void check_mergeable(const sketch& other) const {
-        check_window(other.at(), other.fixed());
-        groups_.check(other.groups_);
-        check_room(groups_.size() + groups_.missing(other.groups_.names()).size(),
-                   bins(), weighted() || other.weighted());
     }
 
     /// Throw if rows in another window cannot be added to ours.

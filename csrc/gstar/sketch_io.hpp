@@ -310,7 +310,10 @@ private:
         for (std::uint32_t slot = 0; slot < n; ++slot) slots.push_back(slot);
         put_cells(counts, from, slots);
         counts.restore(from.counted(), from.lo(), from.hi(), from.total());
-        s.restore(groups_of(from), std::move(counts), from.sections());
+        sections all = from.sections();
+        s.groups_ = groups_of(from);  // the last that may throw
+        s.counts_ = std::move(counts);
+        s.sections_ = std::move(all);
     }
 
     /// Add the rows of bytes to a sketch that is not empty: first all that may be

@@ -9,13 +9,13 @@
 #include <cmath>    // isnan
 #include <cstddef>  // size_t
 #include <cstdint>
-#include <limits>
 #include <memory>   // unique_ptr
 #include <numeric>  // accumulate
 #include <optional>
 #include <utility>  // move, pair
 #include <vector>
 
+#include "gstar/base/deadline.hpp"  // infinity
 #include "gstar/count/bytes/sha256.hpp"
 #include "gstar/count/readout.hpp"
 #include "gstar/sketch.hpp"
@@ -45,14 +45,13 @@ struct result {
     double cost = 0;         ///< what is minimised without penalties; see `scale`
     double loss = 0;         ///< squared cost, and penalties
     double lower_bound = 0;  ///< of the loss of all thresholds allowed
-    double slack =
-        0;  ///< where not optimal: how much looser limits would have to be
-    std::size_t opened = 0;             ///< boxes, or scans over all candidates
-    std::vector<rows_by_label> totals;  ///< of each group
-    std::vector<std::array<double, 3>>
-        accepted;  ///< of each group; of mixtures, expected
-    std::vector<std::array<double, n_rates>>
-        rates;  ///< of each group; NaN: undefined
+    double slack = 0;  ///< where not optimal: how much looser limits have to be
+    std::size_t opened = 0;  ///< boxes, or scans over all candidates
+    /// Of each group: its rows, those accepted (of mixtures, expected) and its rates
+    /// (NaN: undefined).
+    std::vector<rows_by_label> totals;
+    std::vector<std::array<double, 3>> accepted;
+    std::vector<std::array<double, n_rates>> rates;
 
     bool found() const noexcept { return !set.groups.empty(); }
 };
@@ -66,7 +65,7 @@ struct cell_counts {
 
     std::size_t n_candidates() const noexcept { return edges.size() + 1; }
     double threshold(std::int64_t candidate) const noexcept {
-        return candidate == 0 ? -std::numeric_limits<double>::infinity()
+        return candidate == 0 ? -infinity
                               : edges[static_cast<std::size_t>(candidate - 1)];
     }
 };
@@ -95,8 +94,7 @@ inline cell_counts counts_of(sketch& live) {
             }
         return 0;
     });
-    const std::vector<std::uint8_t> bytes = row_bytes(*s);
-    out.digest = sha256({bytes.data(), bytes.size()});
+    out.digest = sha256(row_bytes(*s));
     return out;
 }
 
@@ -126,10 +124,9 @@ public:
         out.outcome = lacking(out.totals, all);
         if (out.outcome != verdict::optimal) return out;
         scale_ = scale_of(q_.price_fp, q_.price_fn, q_.balanced, all[0], all[1]);
-        table_.emplace(
-            tabulate({counts_.rows.data(), counts_.rows.size()}, n_groups,
-                     counts_.n_candidates(), scale_.fp, scale_.fn, q_.unified),
-            windows(q_), scale_.unit);
+        table_.emplace(tabulate(counts_.rows, n_groups, counts_.n_candidates(),
+                                scale_.fp, scale_.fn, q_.unified),
+                       windows(q_), scale_.unit);
         if (q_.randomize)
             mix_into(out);
         else
@@ -261,16 +258,14 @@ private:
     void put(result& out, std::size_t k, const std::array<Rows, 3>& accepted,
              double threshold) const {
         out.set.groups.push_back({counts_.groups[k], threshold, {}});
-        out.accepted.push_back({static_cast<double>(accepted[0]),
-                                static_cast<double>(accepted[1]),
-                                static_cast<double>(accepted[2])});
-        std::array<double, n_rates> rates{};
+        out.accepted.emplace_back();
+        for (std::size_t y = 0; y < 3; ++y)
+            out.accepted.back()[y] = static_cast<double>(accepted[y]);
+        out.rates.emplace_back();
         for (std::size_t r = 0; r < n_rates; ++r) {
             const rate_of_group value(static_cast<rate>(r), out.totals[k]);
-            rates[r] = value.exists() ? value(accepted)
-                                      : std::numeric_limits<double>::quiet_NaN();
+            out.rates.back()[r] = value.exists() ? value(accepted) : pick::unknown;
         }
-        out.rates.push_back(rates);
     }
 
     /// Error and cost of what is accepted.

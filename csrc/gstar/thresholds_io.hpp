@@ -62,12 +62,6 @@ inline std::vector<std::uint8_t> to_bytes(const thresholds& t) {
     return to.sealed();
 }
 
-/// The checksum the bytes of a set end in; its JSON carries it too.
-inline std::uint32_t checksum_of(const thresholds& t) {
-    const std::vector<std::uint8_t> bytes = to_bytes(t);
-    return crc32(bytes.data(), bytes.size() - checksum_bytes);
-}
-
 /// The set that these bytes describe, or std::invalid_argument.
 inline thresholds thresholds_from_bytes(span<const std::uint8_t> bytes) {
     const detail::opened_bytes opened = detail::open_bytes(

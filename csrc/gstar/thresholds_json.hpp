@@ -8,13 +8,13 @@
 #include <cmath>      // fabs, trunc
 #include <cstdint>
 #include <cstdio>  // snprintf
-#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>  // move
 #include <vector>
 
+#include "gstar/base/deadline.hpp"  // infinity
 #include "gstar/base/json.hpp"
 #include "gstar/thresholds_io.hpp"
 
@@ -107,7 +107,6 @@ private:
 
 /// Of a value that is a number, "inf" or "-inf"; -0.0 is 0.0.
 inline double threshold_number(const json& v) noexcept {
-    constexpr double infinity = std::numeric_limits<double>::infinity();
     if (v.type == json::kind::text) return v.text == "inf" ? infinity : -infinity;
     return v.real + 0.0;
 }
@@ -161,12 +160,8 @@ inline std::int64_t seconds_of(const std::string& text) {
     if (!fine)
         bad_thresholds(
             "expires must be a date in UTC such as '2030-01-31T00:00:00Z'");
-    const unsigned year = part(0, 4);
-    const unsigned month = part(5, 2);
-    const unsigned day = part(8, 2);
-    const unsigned hour = part(11, 2);
-    const unsigned minute = part(14, 2);
-    const unsigned second = part(17, 2);
+    const unsigned year = part(0, 4), month = part(5, 2), day = part(8, 2),
+                   hour = part(11, 2), minute = part(14, 2), second = part(17, 2);
     const std::int64_t first = days_of(year, month, 1);
     const std::int64_t next = days_of(year + month / 12, month % 12 + 1, 1);
     if (year < 1 || month < 1 || month > 12 || day < 1 || day > next - first ||
@@ -187,20 +182,6 @@ inline std::array<std::uint8_t, 32> digest_of(const std::string& text) {
         out[i / 2] = static_cast<std::uint8_t>(out[i / 2] * 16 + digit);
     }
     return out;
-}
-
-inline void read_policies(json_members& from, thresholds& t) {
-    if (const json* v = from.find("unknown", a_policy)) {
-        t.unknown = v->text == "raise"     ? unknown_policy::raise
-                    : v->text == "default" ? unknown_policy::use_default
-                                           : unknown_policy::use_number;
-        if (t.unknown == unknown_policy::use_number)
-            t.unknown_number = threshold_number(*v);
-    }
-    if (const json* v = from.find("nan", a_nan_policy))
-        t.nan = v->type == json::kind::text ? nan_policy::raise
-                : v->truth                  ? nan_policy::accept
-                                            : nan_policy::reject;
 }
 
 inline group_threshold read_group(const json& entry, const std::string& where,
@@ -280,23 +261,21 @@ inline std::uint32_t content_checksum(const json& document) {
     return crc32(to.out.data(), to.out.size());
 }
 
-/// Whether a document is a result; refuse what is neither that nor thresholds.
+/// Whether a document is a result; refuse what is neither that nor thresholds, or of
+/// another version.
 inline bool is_result(const json& document) {
     const json* const format = document.find("format");
     const bool is_one = format != nullptr && format->text == "gstar_fast.result";
     if (!is_one && (format == nullptr || format->text != "gstar_fast.thresholds"))
         bad_thresholds(
             "'format' is not 'gstar_fast.result' nor 'gstar_fast.thresholds'");
-    return is_one;
-}
-
-inline void check_version(const json& document) {
     const json* const version = document.find("version");
     if (version == nullptr || version->type != json::kind::whole ||
         version->whole != 1)
         bad_thresholds(
             "it is of another version, and this library reads 1; install a newer "
             "one");
+    return is_one;
 }
 
 /// "crc32:" and eight digits, as a document carries it.
@@ -310,7 +289,6 @@ inline std::string checksum_text(const json& document) {
 /// says is for Python to read.
 inline thresholds thresholds_of(const json& document) {
     const bool result = is_result(document);
-    check_version(document);
     json_members from(document, "");
     thresholds t;
     for (const char* const key : {"format", "version"}) from.need(key, anything);
@@ -320,7 +298,17 @@ inline thresholds thresholds_of(const json& document) {
     if (const json* v = from.find("unified", a_switch)) t.unified = v->truth;
     if (const json* v = from.find("default_threshold", a_threshold, true))
         t.default_threshold = threshold_number(*v);
-    read_policies(from, t);
+    if (const json* v = from.find("unknown", a_policy)) {
+        t.unknown = v->text == "raise"     ? unknown_policy::raise
+                    : v->text == "default" ? unknown_policy::use_default
+                                           : unknown_policy::use_number;
+        if (t.unknown == unknown_policy::use_number)
+            t.unknown_number = threshold_number(*v);
+    }
+    if (const json* v = from.find("nan", a_nan_policy))
+        t.nan = v->type == json::kind::text ? nan_policy::raise
+                : v->truth                  ? nan_policy::accept
+                                            : nan_policy::reject;
     if (const json* v = from.find("sketch_digest", a_text, true))
         t.sketch_digest = digest_of(v->text);
     if (const json* v = from.find("expires", a_text, true))

@@ -102,7 +102,7 @@ int main() {
 
         // the cheapest choice
         std::vector<std::int64_t> numbers(q.p.n_groups, -1);
-        window_search<std::int64_t> search(q.p, q.p.limit.data(), q.p.total);
+        window_search<std::int64_t> search(q.p);
         const bool any = search.run(numbers.data(), 1000000);
         CHECK(any == !points.empty() && search.finished());
         ++(any ? found : forbidden);

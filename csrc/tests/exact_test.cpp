@@ -22,7 +22,7 @@ int main() {
         for (int round = 0; round < 3000; ++round) {
             const random_problem q(random, 1 + random() % 4, 8, true, false);
             std::vector<std::int64_t> numbers(q.p.n_groups, -1);
-            window_search<std::int64_t> search(q.p, q.p.limit.data(), q.p.total);
+            window_search<std::int64_t> search(q.p);
             const bool found = search.run(numbers.data(), 1000000);
             const auto expected = q.best(
                 [&](const auto& n) { return static_cast<double>(q.cost_of(n)); });
@@ -36,7 +36,7 @@ int main() {
         for (int round = 0; round < 300; ++round) {
             const random_problem q(random, 3, 8, true, false);
             std::vector<std::int64_t> numbers(3, -1);
-            window_search<std::int64_t> search(q.p, q.p.limit.data(), q.p.total);
+            window_search<std::int64_t> search(q.p);
             if (search.run(numbers.data(), 3) || search.finished()) continue;
             ++stopped;
             const auto expected = q.best(

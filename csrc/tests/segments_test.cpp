@@ -14,8 +14,6 @@ using namespace gstar;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 /// Two protected groups, a few segments, limits on tpr, fpr and sometimes a ratio of
 /// selection rates.
 struct random_segments {
@@ -239,6 +237,52 @@ int main() {
         }
         CHECK(found > 1000);
         static_cast<void>(empty);
+    }
+    {  // pricing finds the choice of least value in a box, with whole numbers exactly
+        for (int round = 0; round < 300; ++round) {
+            const bool rises = round % 2 == 0;
+            random_segments q(random, 1 + random() % 3, 3 + random() % 5, rises);
+            const segment_problem p = q.problem();
+            std::vector<double> weights, values(q.m);
+            for (int c = 0; c < 4; ++c)
+                weights.push_back(static_cast<double>(random() % 7) - 3);
+            choice low, high, numbers(q.m);
+            for (std::size_t j = 0; j < q.m; ++j) {
+                low.push_back(static_cast<std::int64_t>(random() % q.bins));
+                high.push_back(static_cast<std::int64_t>(random() % q.bins));
+                if (low[j] > high[j]) std::swap(low[j], high[j]);
+                // where choices rise, as the search narrows boxes
+                if (rises && j > 0) low[j] = std::max(low[j], low[j - 1]);
+                if (rises) high[j] = std::max(high[j], low[j]);
+            }
+            for (std::size_t j = q.m; rises && --j > 0;)
+                high[j - 1] = std::min(high[j - 1], high[j]);
+            pricing{p}(weights.data(), low, high, numbers, values);
+            const auto value = [&](const choice& at) {
+                double out = 0.0;
+                for (std::size_t j = 0; j < q.m; ++j)
+                    for (std::size_t c = 0; c < 4; ++c)
+                        out += weights[c] *
+                               q.at(c, j, static_cast<std::size_t>(at[j]));
+                return out;
+            };
+            choice each = low;
+            double least = infinity, told = 0.0;
+            for (std::size_t j = 0; j < q.m;) {
+                bool fine = true;
+                for (std::size_t k = 1; k < q.m; ++k)
+                    fine = fine && (!rises || each[k] >= each[k - 1]);
+                if (fine) least = std::min(least, value(each));
+                for (j = 0; j < q.m && ++each[j] > high[j]; ++j) each[j] = low[j];
+            }
+            for (std::size_t j = 0; j < q.m; ++j) {
+                told += values[j];
+                CHECK(low[j] <= numbers[j] && numbers[j] <= high[j]);
+                CHECK(!rises || j == 0 || numbers[j] >= numbers[j - 1]);
+            }
+            CHECK(told == least);
+            CHECK(value(numbers) == least);
+        }
     }
     {  // a limit on the sum of two gaps
         int found = 0;

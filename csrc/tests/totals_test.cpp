@@ -24,7 +24,7 @@ int main() {
             random_problem q(random, 1 + random() % 4, 8, round % 2 == 0, false);
             q.p.total = totals[random() % 5] + 1e-12;
             std::vector<std::int64_t> numbers(q.p.n_groups, -1);
-            window_search<std::int64_t> search(q.p, q.p.limit.data(), q.p.total);
+            window_search<std::int64_t> search(q.p);
             const bool found = search.run(numbers.data(), 1000000);
             const auto expected = q.best(
                 [&](const auto& n) { return static_cast<double>(q.cost_of(n)); });
@@ -49,11 +49,16 @@ int main() {
             std::vector<std::int64_t> broken = first;
             for (std::size_t k = 0; k < 3; ++k)
                 broken[k] = static_cast<std::int64_t>(random() % q.p.size(k));
-            const total_cut cut = find_total_cut(q.p, total, broken.data());
+            const std::vector<double> any(q.p.n_rates, infinity),
+                none(q.p.n_rates, -1.0);
+            problem<std::int64_t> p = q.p;
+            p.ratio = none;
+            p.total = total;
+            const box_cut cut = find_cut(p, any.data(), broken.data());
             double gap[2];
             both_gaps(q.p, broken.data(), gap);
-            CHECK(cut.found == !(gap[0] + gap[1] <= total));
-            if (!cut.found) continue;
+            CHECK(cut.of_total == !(gap[0] + gap[1] <= total));
+            if (!cut.of_total) continue;
             CHECK(cut.half[0] < gap[0] && cut.half[1] < gap[1]);
             for (const auto& g : gaps)
                 CHECK(!(g[0] + g[1] <= total) || g[0] <= cut.half[0] ||

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.programs import CXX, SANITIZE, WARNINGS, FrontDoor, can_sanitize, compiled, shared_folder
 
 import gstar_fast as gf
-from gstar_fast import _backends
 from gstar_fast._criteria import CRITERION, Form
 from gstar_fast._rates import SOLVER_RATES
 
+PROGRAM = Path(__file__).parent.parent.parent / "csrc" / "tests" / "answer_questions.cpp"
+
 pytestmark = [
     pytest.mark.every_backend,
-    pytest.mark.skipif(not _backends.has_native(), reason="the core is not built"),
+    pytest.mark.skipif(
+        CXX is None or sys.platform == "win32" or not PROGRAM.exists(), reason="no C++ compiler of the GCC kind"
+    ),
     pytest.mark.filterwarnings("ignore::UserWarning"),
 ]
 
@@ -23,25 +29,35 @@ FORMS = [Form.DIFFERENCE, Form.SUM, Form.RATIO]  # as `gstar::form` numbers them
 VERDICTS = ["optimal", "not_converged", "infeasible"]  # as `gstar::verdict` does; others come with an error in Python
 
 
-def front_door(sketch, *, limits=None, penalties=None, objective="error", unified=False, randomize=False):
-    """What the C++ function answers."""
-    from gstar_fast import _core
+@pytest.fixture(scope="session")  # compiled once, in whatever order tests run
+def program(tmp_path_factory):
+    folder = shared_folder(tmp_path_factory)
+    flags = [*WARNINGS, *(SANITIZE if can_sanitize(folder) else ())]
+    return compiled(PROGRAM, folder / "answer_questions", *flags)
+
+
+@pytest.fixture
+def front_door(program):
+    """What the C++ function answers to a question in the words of `gf.solve`."""
 
     def places(name):
         return [SOLVER_RATES.index(rate) for rate in CRITERION[name].rates]
 
-    prices = objective if isinstance(objective, dict) else {"fp": 1, "fn": 1, "balanced": objective != "error"}
-    return _core.solve(
-        _core.SketchCore.from_bytes(sketch.to_bytes(), 1 << 30),
-        [(FORMS.index(CRITERION[name].form), places(name), value) for name, value in (limits or {}).items()],
-        [(places(name), weight) for name, weight in (penalties or {}).items()],
-        prices["fp"],
-        prices["fn"],
-        prices.get("balanced", False),
-        unified,
-        randomize,
-        math.inf,
-    )
+    def ask(sketch, *, limits=None, penalties=None, objective="error", unified=False, randomize=False):
+        prices = objective if isinstance(objective, dict) else {"fp": 1, "fn": 1, "balanced": objective != "error"}
+        return running(
+            sketch,
+            [(FORMS.index(CRITERION[name].form), places(name), value) for name, value in (limits or {}).items()],
+            [(places(name), weight) for name, weight in (penalties or {}).items()],
+            (prices["fp"], prices["fn"]),
+            prices.get("balanced", False),
+            unified,
+            randomize,
+        )
+
+    running = FrontDoor(program)
+    yield ask
+    running.close()
 
 
 def random_sketch(rng):
@@ -90,7 +106,7 @@ def random_question(rng):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_front_door_answers_as_python_does(backend, seed):
+def test_the_front_door_answers_as_python_does(backend, front_door, seed):
     """The same bytes of thresholds; of mixtures, which may differ, the same cost."""
     rng = np.random.default_rng(seed)
     verdicts = set()
@@ -115,7 +131,7 @@ def test_the_front_door_answers_as_python_does(backend, seed):
                 warnings.simplefilter("ignore")
                 assert found["thresholds"] == expected.decider().to_bytes(), where
             rates = [[getattr(one, rate.name) for rate in SOLVER_RATES] for one in expected.rates.values()]
-            rates = np.array(rates, dtype=np.float64)  # None is NaN
+            rates = np.array(rates, dtype=np.float64).reshape(-1)  # None is NaN
             assert np.array_equal(found["rates"], rates, equal_nan=True), where
         else:
             assert bytes.fromhex(sketch.digest()) in found["thresholds"], where
@@ -128,7 +144,7 @@ def test_the_front_door_answers_as_python_does(backend, seed):
     assert verdicts >= {"optimal"}
 
 
-def test_what_a_sketch_lacks_is_a_verdict():
+def test_what_a_sketch_lacks_is_a_verdict(front_door):
     rows = [0.1, 0.4, 0.2, 0.9], [0, 1, 0, 1], ["a", "a", "b", "b"]
     limits = {"equal_opportunity": 0.1}
     names = "no_rows", "no_labels", "one_class", "one_group", "undefined_rate"
@@ -147,7 +163,7 @@ def test_what_a_sketch_lacks_is_a_verdict():
         assert caught.value.code == name
 
 
-def test_a_question_that_no_sketch_could_answer_raises():
+def test_a_question_that_no_sketch_could_answer_raises(front_door):
     sketch = gf.Sketch.from_rows([0.1, 0.4, 0.2, 0.9], [0, 1, 0, 1], ["a", "a", "b", "b"])
     for question, words in [
         ({"limits": {"equal_opportunity": 1.5}}, "not a valid question: the bound of a limit must be from 0 to 1"),

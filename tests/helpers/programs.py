@@ -54,25 +54,60 @@ def can_sanitize(folder):
     return subprocess.run(command, input=b"int main() {}\n", capture_output=True, env=ENVIRONMENT).returncode == 0
 
 
-class Reader:
-    """`csrc/tests/read_documents.cpp`, which answers to one document after the other."""
+class Program:
+    """A program of `csrc/tests` that answers to what it is sent with one line each: a word, and the rest."""
 
     def __init__(self, program, *arguments):
         self._process = subprocess.Popen(
             [str(program), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT
         )
 
-    def __call__(self, data):
-        """Its verdict on these bytes: whether they are read, and the checksum or the reason."""
-        self._process.stdin.write(f"{len(data)}\n".encode() + data)
+    def ask(self, data):
+        """Its answer to these bytes: the first word, and the rest of the line."""
+        self._process.stdin.write(data)
         self._process.stdin.flush()
         line = self._process.stdout.readline().decode("utf-8", "replace").rstrip("\n")
         word, _, rest = line.partition(" ")
-        assert word in ("read", "refused"), (data, line)
-        return word == "read", rest
+        return word, rest
 
     def close(self):
         """End the program; it must not have complained."""
         self._process.stdin.close()
         self._process.stdout.close()
         assert self._process.wait() == 0
+
+
+class Reader(Program):
+    """`csrc/tests/read_documents.cpp`, which answers to one document after the other."""
+
+    def __call__(self, data):
+        """Its verdict on these bytes: whether they are read, and the checksum or the reason."""
+        word, rest = self.ask(f"{len(data)}\n".encode() + data)
+        assert word in ("read", "refused"), data
+        return word == "read", rest
+
+
+class FrontDoor(Program):
+    """`csrc/tests/answer_questions.cpp`, which calls `gstar::solve`."""
+
+    def __call__(self, sketch, limits, penalties, prices, *flags):
+        """What it answers on a sketch: limits are (form, rates, bound), penalties (rates, weight)."""
+        data = sketch.to_bytes()
+        asked = [len(data), *prices, *map(int, flags), len(limits)]
+        for form, rates, bound in limits:
+            asked += [form, len(rates), *rates, float(bound).hex() if bound == bound else "nan"]
+        asked.append(len(penalties))
+        for rates, weight in penalties:
+            asked += [len(rates), *rates, float(weight).hex()]
+        word, rest = self.ask(" ".join(map(str, asked)).encode() + b"\n" + data)
+        if word == "refused":
+            raise ValueError(rest)
+        assert word == "solved", asked
+        verdict, *numbers, thresholds = rest.split()
+        found = dict(zip(("error", "cost", "loss", "lower_bound", "slack"), map(float.fromhex, numbers), strict=False))
+        found["verdict"] = int(verdict)
+        found["rates"] = [float.fromhex(one) for one in numbers[6:]]
+        assert len(found["rates"]) == int(numbers[5])
+        if thresholds != "-":
+            found["thresholds"] = bytes.fromhex(thresholds)
+        return found

@@ -154,7 +154,7 @@ def test_gradient_and_hessian_equal_finite_differences(backend, sketch, cells):
         if backend == "native":
             from gstar_fast import _core
 
-            problem = _core.SmoothProblem(*s.problem[:-1])
+            problem = _core.SmoothProblem(s.problem)
             loss, gradient, hessian = problem.slopes(at)
             assert loss == pytest.approx(descent.loss_of(s.problem, descent.evaluate(s.problem, at)), rel=1e-9)
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from dataclasses import replace
 
@@ -142,17 +141,14 @@ def test_all_backends_take_the_same_steps(fast_backend):
                 np.testing.assert_array_equal(a, b)
 
 
-def test_price_finds_the_cheapest_candidate_of_a_range(backend):
+def test_price_finds_the_cheapest_candidate_of_a_range():
     rng = np.random.default_rng(22)
-    cheapest = price
-    if backend == "native":
-        cheapest = lambda p, *given: importlib.import_module("gstar_fast._core").SegmentSearch(p).price(*given)  # noqa: E731
     for order in (None, "rising"):
         search, _ = asked(rng.integers(0, 9, (3, 2, 3, 6)), {"equalized_odds": 0.1}, order=order)
         p = search.arrays
         weights = rng.integers(-3, 4, len(p.price)).astype(float)
         low, high = np.array([1, 0, 2]), np.array([4, 3, 5])
-        numbers, values = cheapest(p, weights, low, high)
+        numbers, values = price(p, weights, low, high)
         value = np.concatenate([weights[slots] @ values for slots, values in p.features])
         ranges = [range(a, b + 1) for a, b in zip(low, high, strict=True)]
         every = np.array(np.meshgrid(*ranges, indexing="ij")).reshape(3, -1).T

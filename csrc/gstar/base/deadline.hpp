@@ -1,4 +1,4 @@
-// deadline.hpp - a moment after which a search stops.
+// deadline.hpp - a moment after which a search stops, and infinity, which never comes.
 #pragma once
 
 #include <chrono>
@@ -6,16 +6,17 @@
 
 namespace gstar {
 
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
 /// Begins when made; never passes, and never looks at a clock, where `seconds` is
 /// infinity.
 class deadline {
 public:
-    explicit deadline(
-        double seconds = std::numeric_limits<double>::infinity()) noexcept
+    explicit deadline(double seconds = infinity) noexcept
         : seconds_(seconds), begin_(clock::now()) {}
 
     bool passed() const noexcept {
-        return seconds_ < std::numeric_limits<double>::infinity() &&
+        return seconds_ < infinity &&
                !(std::chrono::duration<double>(clock::now() - begin_).count() <
                  seconds_);
     }

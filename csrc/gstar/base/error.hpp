@@ -115,14 +115,6 @@ using count_overflow_error = refused_as<std::overflow_error>;
     refuse({"bad_label", "labels", row, std::move(label)});
 }
 
-[[noreturn]] inline void refuse_weight(refused_value weight, std::int64_t row) {
-    refuse({"bad_weight", "weights", row, std::move(weight)});
-}
-
-[[noreturn]] inline void refuse_repeats(refused_value repeats, std::int64_t row) {
-    refuse({"bad_repeats", "repeats", row, std::move(repeats)});
-}
-
 [[noreturn]] inline void refuse_overflow() {
     throw count_overflow_error({"too_many_rows"});
 }

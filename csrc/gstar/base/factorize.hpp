@@ -52,8 +52,7 @@ private:
     static constexpr std::uint64_t multiplier = 0x9E3779B97F4A7C15u;
 
     struct key {
-        std::uint64_t first =
-            0;  ///< up to eight bytes, in the order of the machine
+        std::uint64_t first = 0;  ///< up to eight bytes, in the machine's order
         std::uint64_t last = 0;
         std::uint64_t mark = 0;  ///< length and tag
         std::uint64_t hash = 0;

@@ -144,13 +144,8 @@ private:
             expect(",");
         }
         expect("}");
-        refuse_twins(v);
-    }
-
-    static void refuse_twins(const json& object) {
         std::vector<std::string_view> keys;
-        keys.reserve(object.members.size());
-        for (const auto& m : object.members) keys.emplace_back(m.first);
+        for (const auto& m : v.members) keys.emplace_back(m.first);
         std::sort(keys.begin(), keys.end());
         if (std::adjacent_find(keys.begin(), keys.end()) != keys.end())
             refuse("an object has a key twice");

@@ -48,7 +48,8 @@ inline std::vector<std::uint64_t> read_repeats(const column& c, std::size_t n) {
         for (std::size_t i = 0; i < n; ++i) {
             if (whole[i] < 0) {
                 if (c.type == dtype::u64) refuse_overflow();  // 2^63 or more
-                refuse_repeats(whole[i], static_cast<std::int64_t>(i));
+                refuse({"bad_repeats", "repeats", static_cast<std::int64_t>(i),
+                        whole[i]});
             }
             out[i] = static_cast<std::uint64_t>(whole[i]);
         }
@@ -59,7 +60,8 @@ inline std::vector<std::uint64_t> read_repeats(const column& c, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
         if (!(real[i] >= 0) || std::isinf(real[i]) ||
             real[i] != std::floor(real[i]))
-            refuse_repeats(real[i], static_cast<std::int64_t>(i));
+            refuse(
+                {"bad_repeats", "repeats", static_cast<std::int64_t>(i), real[i]});
         if (real[i] >= std::ldexp(1.0, 63)) refuse_overflow();
         out[i] = static_cast<std::uint64_t>(real[i]);
     }
@@ -68,7 +70,8 @@ inline std::vector<std::uint64_t> read_repeats(const column& c, std::size_t n) {
 
 /// Parts of a weight: to nearest, ties to even.
 inline std::uint64_t parts_of_weight(double weight, std::int64_t row) {
-    if (!(weight >= 0) || std::isinf(weight)) refuse_weight(weight, row);
+    if (!(weight >= 0) || std::isinf(weight))
+        refuse({"bad_weight", "weights", row, weight});
     const double parts = std::nearbyint(std::ldexp(weight, weight_bits));
     if (parts >= std::ldexp(1.0, 63)) refuse_overflow();
     return static_cast<std::uint64_t>(parts);
@@ -87,7 +90,8 @@ inline std::vector<std::uint64_t> read_parts(const column& c, std::size_t n) {
     read_whole(c, 0, n, whole.data());
     for (std::size_t i = 0; i < n; ++i) {
         if (whole[i] < 0 && c.type != dtype::u64)
-            refuse_weight(whole[i], static_cast<std::int64_t>(i));
+            refuse(
+                {"bad_weight", "weights", static_cast<std::int64_t>(i), whole[i]});
         const auto weight = static_cast<std::uint64_t>(whole[i]);
         if (weight > most_total >> weight_bits) refuse_overflow();
         out[i] = weight << weight_bits;

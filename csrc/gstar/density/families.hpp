@@ -8,11 +8,12 @@
 #pragma once
 
 #include <algorithm>  // std::min, std::max, std::clamp
-#include <array>      // 3 x 3 systems
+#include <array>      // of three parameters
 #include <cmath>
 #include <cstddef>
 #include <vector>
 
+#include "gstar/density/cholesky.hpp"
 #include "gstar/density/special.hpp"
 
 namespace gstar {
@@ -127,29 +128,7 @@ inline double weighted_quantile(const sample& rows, double p) noexcept {
 namespace detail {
 
 using vector3 = std::array<double, 3>;
-using matrix3 = std::array<vector3, 3>;
-
-/// Solve m x = v by Cholesky; false where m is not positive definite.
-inline bool solve_positive(matrix3 m, vector3& v) noexcept {
-    for (std::size_t j = 0; j < 3; ++j) {
-        for (std::size_t k = 0; k < j; ++k) m[j][j] -= m[j][k] * m[j][k];
-        if (!(m[j][j] > 0.0)) return false;
-        m[j][j] = std::sqrt(m[j][j]);
-        for (std::size_t i = j + 1; i < 3; ++i) {
-            for (std::size_t k = 0; k < j; ++k) m[i][j] -= m[i][k] * m[j][k];
-            m[i][j] /= m[j][j];
-        }
-    }
-    for (std::size_t i = 0; i < 3; ++i) {
-        for (std::size_t k = 0; k < i; ++k) v[i] -= m[i][k] * v[k];
-        v[i] /= m[i][i];
-    }
-    for (std::size_t i = 3; i-- > 0;) {
-        for (std::size_t k = i + 1; k < 3; ++k) v[i] -= m[k][i] * v[k];
-        v[i] /= m[i][i];
-    }
-    return true;
-}
+using matrix3 = std::array<double, 9>;
 
 /// Mean log-likelihood of a Student t, with gradient and minus the Hessian in
 /// (location / scale, log scale, log df).
@@ -191,7 +170,7 @@ inline student_t_slopes slopes(const sample& rows,
                  h_ss = 2.0 * nu * (nu + 1.0) * ss;
     const double h_mn = -nu * mn, h_sn = -nu * sn,
                  h_nn = -(nu * nu * dnn + nu * dn);
-    out.curvature = {{{h_mm, h_ms, h_mn}, {h_ms, h_ss, h_sn}, {h_mn, h_sn, h_nn}}};
+    out.curvature = {h_mm, h_ms, h_mn, h_ms, h_ss, h_sn, h_mn, h_sn, h_nn};
     return out;
 }
 
@@ -209,8 +188,9 @@ inline fitted<student_t_family> climb(const sample& rows, student_t_family t,
                               (t.df <= smallest_df && step[2] < 0.0);
         for (std::size_t k = 1; k < 3; ++k)
             if (k == 1 ? stuck_scale : stuck_df) {
-                for (std::size_t j = 0; j < 3; ++j) m[k][j] = m[j][k] = 0.0;
-                m[k][k] = 1.0;
+                for (std::size_t j = 0; j < 3; ++j)
+                    m[3 * k + j] = m[3 * j + k] = 0.0;
+                m[4 * k] = 1.0;
                 step[k] = 0.0;
             }
         const double push =
@@ -218,7 +198,8 @@ inline fitted<student_t_family> climb(const sample& rows, student_t_family t,
         if (push < 1e-13) break;
         // Along log df the likelihood is convex far out; its size is still the
         // right length of a step.
-        for (std::size_t k = 0; k < 3; ++k) m[k][k] = std::fabs(m[k][k]) + damping;
+        for (std::size_t k = 0; k < 3; ++k)
+            m[4 * k] = std::fabs(m[4 * k]) + damping;
         if (!solve_positive(m, step)) {
             damping = std::max(4.0 * damping, 1e-3);
             continue;

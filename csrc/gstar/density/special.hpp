@@ -14,9 +14,10 @@
 #include <initializer_list>
 #include <limits>  // infinity, epsilon
 
+#include "gstar/base/deadline.hpp"  // infinity
+
 namespace gstar {
 
-inline constexpr double infinity = std::numeric_limits<double>::infinity();
 inline constexpr double pi = 3.14159265358979323846;
 inline constexpr double sqrt_half = 0.70710678118654752440;
 inline constexpr double inv_sqrt_2pi = 0.39894228040143267794;
@@ -205,10 +206,6 @@ inline tails gamma_tails(double a, double x) noexcept {
     return {1.0 - upper, upper};
 }
 
-inline double gamma_cdf(double a, double x) noexcept {
-    return gamma_tails(a, x).lower;
-}
-
 inline double gamma_pdf(double a, double x) noexcept {
     if (x < 0.0 || x == infinity) return 0.0;
     if (x == 0.0) return a < 1.0 ? infinity : (a > 1.0 ? 0.0 : 1.0);
@@ -318,7 +315,7 @@ inline double student_t_quantile(double df, double p) noexcept {
     return w > 699.9 ? -infinity : -std::exp(w);
 }
 
-/// The x with gamma_cdf(a, x) = p.
+/// The x below which the share p lies.
 inline double gamma_quantile(double a, double p) noexcept {
     if (!(p > 0.0)) return 0.0;
     if (!(p < 1.0)) return infinity;

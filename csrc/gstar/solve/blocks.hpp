@@ -111,8 +111,7 @@ private:
     }
 
     std::size_t n_rates_, size_;
-    std::vector<std::size_t> first_,
-        widths_;  // where a level begins, how many blocks it has
+    std::vector<std::size_t> first_, widths_;  // of a level: its begin, its blocks
     std::vector<Cost> least_;
     std::vector<std::int64_t> near_;
     std::vector<double> low_, high_;

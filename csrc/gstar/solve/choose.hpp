@@ -61,7 +61,7 @@ inline pick cheapest(const problem<std::int64_t>& p, std::size_t boxes,
                      const deadline& end) {
     pick out;
     out.numbers.assign(p.n_groups, -1);
-    window_search<std::int64_t> search(p, p.limit.data(), p.total);
+    window_search<std::int64_t> search(p);
     search.run(out.numbers.data(), boxes, end);
     out.opened = search.opened();
     if (out.numbers[0] >= 0) return out;
@@ -113,7 +113,7 @@ inline pick choose(const search_table& table, const scale& s, const deadline& en
     out.lower_bound = search.bound();
     if (out.numbers[0] < 0) {  // the bound is finite where nodes are left
         out.numbers.clear();
-        out.proven = !(search.bound() < std::numeric_limits<double>::infinity());
+        out.proven = !(search.bound() < infinity);
         return out;
     }
     out.loss = search.loss();

@@ -11,7 +11,6 @@
 #include <algorithm>  // push_heap, pop_heap
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
-#include <limits>
 #include <vector>
 
 #include "gstar/base/deadline.hpp"
@@ -23,22 +22,15 @@ namespace gstar {
 template <class Cost>
 class window_search {
 public:
-    /// `limit` has n_rates entries, tolerance included, and stands in for the
-    /// limits of the problem, as `total` does.
-    window_search(const problem<Cost>& p, const double* limit, double total)
-        : p_(p),
-          limit_(limit, limit + p.n_rates),
-          total_(total),
-          banded_(p.banded()),
-          ranges_do_(!banded_) {
-        const std::size_t k_count = p_.n_groups;
+    explicit window_search(const problem<Cost>& p)
+        : p_(p), banded_(p.banded()), ranges_do_(!banded_) {
         falls_.resize(p_.n_rates);
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
             falls_[r] = falls(r, p_.low(r)) && (!banded_ || falls(r, p_.high(r)));
             ranges_do_ = ranges_do_ && falls_[r];
         }
         block_first_.push_back(0);
-        for (std::size_t k = 0; k < k_count; ++k) {
+        for (std::size_t k = 0; k < p_.n_groups; ++k) {
             const Cost* cost = p_.cost.data() + p_.first(k);
             for (std::size_t i = 0; i < p_.size(k); i += block) {
                 Cost least = cost[i];
@@ -49,7 +41,7 @@ public:
             block_first_.push_back(block_least_.size());
         }
         windows_.reserve(64 * node_doubles());
-        places_.reserve(64 * 3 * k_count);
+        places_.reserve(64 * 3 * p_.n_groups);
     }
 
     /// Find the optimum; false if no choice meets the limits, or if `node_limit` boxes
@@ -64,33 +56,29 @@ public:
                 return false;
             }
             const std::size_t box = pop();
-            const window_cut cut = find_cut(p_, limit(box), choice(box));
-            if (cut.found) {
-                split(box, cut);
-                continue;
-            }
-            const total_cut halves = find_total_cut(p_, total_, choice(box));
-            if (!halves.found) {
+            const box_cut cut = find_cut(p_, limit(box), choice(box));
+            if (!cut.of_window && !cut.of_total) {
                 std::copy(choice(box), choice(box) + p_.n_groups, numbers);
                 return true;
             }
-            split(box, halves);
+            const std::size_t other = copy_of(box);
+            if (cut.of_window) {
+                upto(box)[cut.rate] = std::min(upto(box)[cut.rate], cut.at);
+                after(other)[cut.rate] = std::max(after(other)[cut.rate], cut.at);
+            } else {
+                limit(box)[0] = cut.half[0];
+                limit(other)[1] = cut.half[1];
+            }
+            settle(box);
+            settle(other);
         }
         return false;
     }
 
-    /// Forget everything found and search again under other limits.
-    void reset(const double* limit, double total) {
-        limit_.assign(limit, limit + p_.n_rates);
-        total_ = total;
-        windows_.clear();
-        places_.clear();
-        cost_.clear();
-        distance_.clear();
-        heap_.clear();
-        free_.clear();
-        opened_ = 0;
-        finished_ = true;
+    /// Other limits for the next run, tolerance included; they are borrowed.
+    void limit_to(span<const double> limit, double total) noexcept {
+        p_.limit = limit;
+        p_.total = total;
     }
 
     bool finished() const noexcept { return finished_; }
@@ -100,9 +88,6 @@ public:
 private:
     static constexpr std::size_t block = 64;
 
-    bool totalled() const noexcept {
-        return total_ < std::numeric_limits<double>::infinity();
-    }
     std::size_t node_doubles() const noexcept { return 3 * p_.n_rates; }
     double* after(std::size_t box) noexcept {
         return windows_.data() + box * node_doubles();
@@ -131,24 +116,18 @@ private:
 
     /// The heap's order: cost, then distance, then lower thresholds; the first is
     /// on top.
-    bool behind(std::size_t a, std::size_t b) noexcept {
-        if (cost_[a] != cost_[b]) return cost_[a] > cost_[b];
-        if (distance_[a] != distance_[b]) return distance_[a] > distance_[b];
-        const std::int64_t *x = choice(a), *y = choice(b);
-        return std::lexicographical_compare(y, y + p_.n_groups, x, x + p_.n_groups);
-    }
-
-    void push(std::size_t box) {
-        heap_.push_back(box);
-        std::push_heap(
-            heap_.begin(), heap_.end(),
-            [this](std::size_t a, std::size_t b) { return behind(a, b); });
+    auto behind() noexcept {
+        return [this](std::size_t a, std::size_t b) {
+            if (cost_[a] != cost_[b]) return cost_[a] > cost_[b];
+            if (distance_[a] != distance_[b]) return distance_[a] > distance_[b];
+            const std::int64_t *x = choice(a), *y = choice(b);
+            return std::lexicographical_compare(y, y + p_.n_groups, x,
+                                                x + p_.n_groups);
+        };
     }
 
     std::size_t pop() {
-        std::pop_heap(
-            heap_.begin(), heap_.end(),
-            [this](std::size_t a, std::size_t b) { return behind(a, b); });
+        std::pop_heap(heap_.begin(), heap_.end(), behind());
         const std::size_t box = heap_.back();
         heap_.pop_back();
         return box;
@@ -168,13 +147,19 @@ private:
         return box;
     }
 
+    /// Forget what was found, and queue the box of all candidates.
     void start() {
+        heap_.clear();
+        free_.clear();
+        cost_.clear();
+        distance_.clear();
+        opened_ = 0;
+        finished_ = true;
         const std::size_t box = new_box();
-        std::fill(after(box), upto(box), -std::numeric_limits<double>::infinity());
-        std::fill(upto(box), upto(box) + p_.n_rates,
-                  std::numeric_limits<double>::infinity());
+        std::fill(after(box), upto(box), -infinity);
+        std::fill(upto(box), limit(box), infinity);
         for (std::size_t r = 0; r < p_.n_rates; ++r)
-            limit(box)[r] = limit_under(r, limit_[r], total_);
+            limit(box)[r] = limit_under(r, p_.limit[r], p_.total);
         for (std::size_t k = 0; k < p_.n_groups; ++k) {
             choice(box)[k] = -1;
             from(box)[k] = 0;
@@ -203,7 +188,7 @@ private:
             if (banded_) most = std::min(most, p_.low(r)[i]);
             sum += std::max(high - most, 0.0);
         }
-        return sum <= total_;
+        return sum <= p_.total;
     }
 
     /// Narrow a group's range to the window of a falling rate: numbers before
@@ -228,7 +213,7 @@ private:
         std::int64_t lo = from(box)[k], hi = to(box)[k];
         while (lo < hi) {
             const std::int64_t middle = lo + (hi - lo) / 2;
-            if (keeps_total(box, k, p_.first(k) + static_cast<std::size_t>(middle)))
+            if (keeps_total(box, k, p_.entry(k, middle)))
                 hi = middle;
             else
                 lo = middle + 1;
@@ -274,7 +259,7 @@ private:
             if (in_range && falls_[r] && !banded_) continue;
             if (p_.has_rate(r, k) && !admits(box, r, i)) return false;
         }
-        return !totalled() || keeps_total(box, k, i);
+        return !p_.totalled() || keeps_total(box, k, i);
     }
 
     /// Choose for a box whose windows have just changed, and queue it unless a
@@ -286,25 +271,25 @@ private:
             std::int64_t& number = choice(box)[k];
             // a choice that was best among more candidates is still best, if it may
             // stay
-            if (number < 0 ||
-                !admit(box, k, p_.first(k) + static_cast<std::size_t>(number))) {
+            if (number < 0 || !admit(box, k, p_.entry(k, number))) {
                 for (std::size_t r = 0; r < p_.n_rates; ++r)
                     if (falls_[r] && p_.has_rate(r, k)) narrow(box, r, k);
-                if (ranges_do_ && totalled()) narrow_total(box, k);
+                if (ranges_do_ && p_.totalled()) narrow_total(box, k);
                 number = best(box, k);
                 if (number < 0) {
                     free_.push_back(box);
                     return;
                 }
             }
-            const std::size_t i = p_.first(k) + static_cast<std::size_t>(number);
+            const std::size_t i = p_.entry(k, number);
             cost += p_.cost[i];
             distance += p_.distance[i];
         }
         cost_[box] = cost;
         distance_[box] = distance;
         ++opened_;
-        push(box);
+        heap_.push_back(box);
+        std::push_heap(heap_.begin(), heap_.end(), behind());
     }
 
     /// A new box like this one; may move the arrays, so pointers are taken afresh.
@@ -315,25 +300,7 @@ private:
         return other;
     }
 
-    void split(std::size_t box, const total_cut& cut) {
-        const std::size_t other = copy_of(box);
-        limit(box)[0] = cut.half[0];
-        limit(other)[1] = cut.half[1];
-        settle(box);
-        settle(other);
-    }
-
-    void split(std::size_t box, const window_cut& cut) {
-        const std::size_t other = copy_of(box);
-        upto(box)[cut.rate] = std::min(upto(box)[cut.rate], cut.at);
-        after(other)[cut.rate] = std::max(after(other)[cut.rate], cut.at);
-        settle(box);
-        settle(other);
-    }
-
     problem<Cost> p_;
-    std::vector<double> limit_;
-    double total_;
     bool banded_;
     std::vector<bool> falls_;
     bool ranges_do_;  // a group's range holds no other candidates than its windows

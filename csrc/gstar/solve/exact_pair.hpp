@@ -8,8 +8,8 @@
 
 #include <cstddef>  // size_t
 #include <cstdint>  // int64_t
-#include <limits>
 
+#include "gstar/base/deadline.hpp"  // infinity
 #include "gstar/solve/blocks.hpp"
 #include "gstar/solve/problem.hpp"
 
@@ -47,7 +47,7 @@ private:
     using block = typename block_tree<Cost>::block;
 
     struct found {
-        double loss = std::numeric_limits<double>::infinity();
+        double loss = infinity;
         std::int64_t distance = 0, i = -1, j = -1;
     };
 
@@ -65,23 +65,19 @@ private:
                 high = second_.low(b, r);
             }
             if (!(high > low)) continue;  // the ranges meet
-            if (!within(low, high, p_.limit[r], p_.ratio[r]))
-                return std::numeric_limits<double>::infinity();
+            if (!within(low, high, p_.limit[r], p_.ratio[r])) return infinity;
             if (r < 2) total += high - low;
             loss += p_.penalty[r] * ((high - low) * (high - low));
         }
-        return total <= p_.total ? loss : std::numeric_limits<double>::infinity();
+        return total <= p_.total ? loss : infinity;
     }
 
     /// Whether a block with this bound may still hold the winner, ties included.
     bool open(double loss, block a, block b) const noexcept {
         if (loss != best_.loss) return loss < best_.loss;
-        if (best_.i < 0) return false;  // infinite: forbidden
-        const std::int64_t distance = first_.near(a) + second_.near(b);
-        if (distance != best_.distance) return distance < best_.distance;
-        const std::int64_t i = static_cast<std::int64_t>(first_.begin(a)),
-                           j = static_cast<std::int64_t>(second_.begin(b));
-        return i != best_.i ? i < best_.i : j < best_.j;
+        return wins_tie(first_.near(a) + second_.near(b),
+                        static_cast<std::int64_t>(first_.begin(a)),
+                        static_cast<std::int64_t>(second_.begin(b)));
     }
 
     void visit(block a, block b, double loss) {
@@ -109,19 +105,17 @@ private:
 
     /// Whether a pair as good as the best comes before it; nothing comes before a
     /// bound that no pair has reached.
-    bool wins_tie(std::int64_t distance,
-                  const std::int64_t numbers[2]) const noexcept {
+    bool wins_tie(std::int64_t distance, std::int64_t i,
+                  std::int64_t j) const noexcept {
         if (best_.i < 0) return false;
         if (distance != best_.distance) return distance < best_.distance;
-        return numbers[0] != best_.i ? numbers[0] < best_.i : numbers[1] < best_.j;
+        return i != best_.i ? i < best_.i : j < best_.j;
     }
 
     void scan(block a, block b) noexcept {
         const std::size_t base = p_.first(1);
         for (std::size_t i = first_.begin(a); i < first_.end(a); ++i)
             for (std::size_t j = second_.begin(b); j < second_.end(b); ++j) {
-                const std::int64_t numbers[2] = {static_cast<std::int64_t>(i),
-                                                 static_cast<std::int64_t>(j)};
                 const double error =
                     static_cast<double>(p_.cost[i] + p_.cost[base + j]) / p_.unit;
                 double loss = error * error;
@@ -140,8 +134,10 @@ private:
                 if (!fits || !(total <= p_.total) || loss > best_.loss) continue;
                 const std::int64_t distance =
                     p_.distance[i] + p_.distance[base + j];
-                if (loss == best_.loss && !wins_tie(distance, numbers)) continue;
-                best_ = {loss, distance, numbers[0], numbers[1]};
+                const auto one = static_cast<std::int64_t>(i),
+                           two = static_cast<std::int64_t>(j);
+                if (loss == best_.loss && !wins_tie(distance, one, two)) continue;
+                best_ = {loss, distance, one, two};
             }
     }
 

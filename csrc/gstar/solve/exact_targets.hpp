@@ -10,8 +10,7 @@
 #include <cmath>      // fabs, sqrt
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
-#include <limits>
-#include <utility>  // move
+#include <utility>    // move
 #include <vector>
 
 #include "gstar/base/deadline.hpp"
@@ -24,10 +23,7 @@ namespace gstar {
 template <class Cost>
 class target_search {
 public:
-    explicit target_search(const problem<Cost>& p) : p_(p), bounds_(p), near_(p) {
-        for (std::size_t r = 0; r < p.n_rates; ++r)
-            any_limit_ = any_limit_ || p.limited(r) || p.totalled();
-    }
+    explicit target_search(const problem<Cost>& p) : p_(p), bounds_(p), near_(p) {}
 
     /// Search from an allowed `guess` (or -1s); afterwards `numbers`, `loss` and
     /// `bound` are the answer. A node with many candidates counts as several
@@ -74,14 +70,10 @@ public:
     std::size_t opened() const noexcept { return opened_; }
 
 private:
-    static constexpr double infinity = std::numeric_limits<double>::infinity();
-    static constexpr double few =
-        50000;  ///< choices that are tried one by one from the start
-    static constexpr double small =
-        512;  ///< choices of a box that are tried rather than split further
-
-    static constexpr std::size_t most_prices =
-        30000;  ///< rates of candidates in a box that counts as one
+    static constexpr double few = 50000;  ///< choices that are all tried at once
+    static constexpr double small = 512;  ///< choices of a box that is not split
+    /// Rates of candidates in a box that counts as one.
+    static constexpr std::size_t most_prices = 30000;
 
     struct choice {
         double loss = infinity;
@@ -102,8 +94,7 @@ private:
     choice key(std::vector<std::int64_t> numbers) const {
         std::int64_t distance = 0;
         for (std::size_t k = 0; k < p_.n_groups; ++k)
-            distance +=
-                p_.distance[p_.first(k) + static_cast<std::size_t>(numbers[k])];
+            distance += p_.distance[p_.entry(k, numbers[k])];
         const double loss = loss_of(p_, numbers.data());
         return {loss, distance, std::move(numbers)};
     }
@@ -166,11 +157,9 @@ private:
         if (!bounds_.find(n, r) || r.bound > cutoff()) return;
         if (promising(r.numbers) && key(r.numbers) < best_) offer(r.numbers);
         const double limit = cutoff();
-        for (std::size_t k = 0; k < p_.n_groups;
-             // drop candidates too dear even with the others at their cheapest
-             ++k) {
-            const std::size_t from = p_.first(k) +
-                                     static_cast<std::size_t>(n.first[k]),
+        // drop candidates too dear even with the others at their cheapest
+        for (std::size_t k = 0; k < p_.n_groups; ++k) {
+            const std::size_t from = p_.entry(k, n.first[k]),
                               size = bounds_.gaps(k).size();
             const auto value = [&](std::size_t i) {
                 return bounds_.gaps(k)[i] +
@@ -229,26 +218,19 @@ private:
         target_bound r;
         if (!bounds_.find(n, r) || r.bound > cutoff()) return;
         target_box one = n, two = n;
-        const window_cut cut = any_limit_
-                                   ? find_cut(p_, n.limit.data(), r.numbers.data())
-                                   : window_cut{};
-        const total_cut halves =
-            cut.found ? total_cut{}
-                      : find_total_cut(p_, p_.total, r.numbers.data());
+        const box_cut cut = find_cut(p_, n.limit.data(), r.numbers.data());
         std::size_t rate = 0, k = 0;
         double at = 0.0;
         std::int64_t middle = 0;
         // a broken limit: cut its window, as in the search for limits
-        if (cut.found) {
+        if (cut.of_window) {
             one.upto[cut.rate] = std::min(one.upto[cut.rate], cut.at);
             two.after[cut.rate] = std::max(two.after[cut.rate], cut.at);
-        } else if (halves.found) {  // limit the one gap of the sum, or the other
-            one.limit[0] = halves.half[0];
-            two.limit[1] = halves.half[1];
-        } else if (
-            bounds_.widest(
-                n, r, best_.loss, rate,
-                at)) {  // the penalty a wide box sees is far below the true one
+        } else if (cut.of_total) {  // limit the one gap of the sum, or the other
+            one.limit[0] = cut.half[0];
+            two.limit[1] = cut.half[1];
+        } else if (bounds_.widest(n, r, best_.loss, rate, at)) {
+            // the penalty a wide box sees is far below the true one
             one.high[rate] = two.low[rate] = at;
         } else {
             most_apart(n, r, k, middle);
@@ -267,10 +249,8 @@ private:
             const std::int64_t i = r.numbers[a], j = r.other[a];
             if (i == j) continue;
             const double difference =
-                std::fabs(static_cast<double>(
-                              p_.cost[p_.first(a) + static_cast<std::size_t>(i)]) -
-                          static_cast<double>(
-                              p_.cost[p_.first(a) + static_cast<std::size_t>(j)]));
+                std::fabs(static_cast<double>(p_.cost[p_.entry(a, i)]) -
+                          static_cast<double>(p_.cost[p_.entry(a, j)]));
             if (found && !(difference > apart)) continue;
             found = true;
             apart = difference;
@@ -286,7 +266,6 @@ private:
 
     problem<Cost> p_;
     target_bounds<Cost> bounds_;
-    bool any_limit_ = false;
     bool leaned_ = false;  // whether `bounds_` lean as the best choice does
     neighbours<Cost> near_;
     choice best_;

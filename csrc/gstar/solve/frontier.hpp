@@ -9,9 +9,9 @@
 #include <cmath>      // nextafter
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
-#include <limits>
 #include <vector>
 
+#include "gstar/base/deadline.hpp"  // infinity
 #include "gstar/solve/blocks.hpp"
 #include "gstar/solve/exact_limits.hpp"
 #include "gstar/solve/problem.hpp"
@@ -83,13 +83,11 @@ private:
             const double high = std::max(first_.low(a, r), second_.low(b, r)),
                          low = std::min(first_.high(a, r), second_.high(b, r));
             if (!(high > low)) continue;
-            if (!within(low, high, p_.limit[r], p_.ratio[r]))
-                return {std::numeric_limits<double>::infinity(), 0};
+            if (!within(low, high, p_.limit[r], p_.ratio[r])) return {infinity, 0};
             if (r < 2) total += high - low;
             if (swept_[r] && high - low > gap) gap = high - low;
         }
-        if (!(total <= p_.total))
-            return {std::numeric_limits<double>::infinity(), 0};
+        if (!(total <= p_.total)) return {infinity, 0};
         return {added_ ? total : gap, first_.least(a) + second_.least(b)};
     }
 
@@ -113,7 +111,7 @@ private:
     /// distance and lower thresholds.
     bool open(const limits& l, std::int64_t distance, std::int64_t i,
               std::int64_t j) const noexcept {
-        if (l.gap == std::numeric_limits<double>::infinity()) return false;
+        if (l.gap == infinity) return false;
         const std::size_t at = step_at(l.gap);
         if (at == stairs_.size()) return true;
         const step& s = stairs_[at];
@@ -242,7 +240,7 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p,
     std::vector<std::int64_t> numbers(p.n_groups);
     std::size_t opened = 0;
     double total = p.total;
-    window_search<Cost> search(p, limit.data(), total);
+    window_search<Cost> search(p);
     for (;;) {
         const bool found = search.run(numbers.data(), node_limit - opened);
         opened += search.opened();
@@ -255,7 +253,7 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p,
         }
         Cost cost = 0;
         for (std::size_t k = 0; k < p.n_groups; ++k)
-            cost += p.cost[p.first(k) + static_cast<std::size_t>(numbers[k])];
+            cost += p.cost[p.entry(k, numbers[k])];
         double gap = 0.0;
         for (std::size_t r = 0; r < p.n_rates; ++r) {
             if (!swept[r]) continue;
@@ -263,9 +261,8 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p,
             extremes(p, r, numbers.data(), low, high);
             gap = added && r < 2 ? gap + (high - low) : std::max(gap, high - low);
         }
-        if (!out.cost.empty() &&
-            out.cost.back() ==
-                cost) {  // as cheap and fairer: the last point was dominated
+        if (!out.cost.empty() && out.cost.back() == cost) {
+            // as cheap and fairer: the last point was dominated
             out.cost.pop_back();
             out.gap.pop_back();
             out.numbers.resize(out.numbers.size() - p.n_groups);
@@ -281,7 +278,7 @@ frontier_points<Cost> descend_frontier(const problem<Cost>& p,
         if (added) total = std::min(p.total, less);
         for (std::size_t r = 0; r < p.n_rates && !added; ++r)
             if (swept[r]) limit[r] = std::min(p.limit[r], less);
-        search.reset(limit.data(), total);
+        search.limit_to(limit, total);
     }
     // found from the least cost to the smallest gap: turn round
     std::reverse(out.cost.begin(), out.cost.end());

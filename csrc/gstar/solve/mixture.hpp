@@ -9,9 +9,9 @@
 #include <algorithm>  // max, max_element, min
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
-#include <limits>
 #include <vector>
 
+#include "gstar/base/deadline.hpp"  // infinity
 #include "gstar/solve/problem.hpp"
 #include "gstar/solve/question.hpp"
 #include "gstar/solve/segments/segments.hpp"
@@ -48,24 +48,20 @@ public:
             slot_.push_back(static_cast<std::int64_t>(i));
         slope_.assign(measure_.size(), 1.0);
         base_.assign(measure_.size(), 0.0);
-        given_.assign(2 * measure_.size(), 0.0);
-        for (std::size_t q = 0; q < measure_.size(); ++q) {
-            one_.push_back(1.0);
-            one_.push_back(0.0);
-        }
         add_rows();
     }
 
     segment_problem problem() const noexcept {
-        return {p_.n_groups,   most_.size(),   measure_.size(),
-                p_.start,      view(begin_),   view(slot_),
-                view(values_), p_.cost,        p_.distance,
-                view(price_),  view(most_),    0.0,
-                view(term_),   view(measure_), view(slope_),
-                view(one_),    view(base_),    view(given_),
-                view(one_),    view(kind_),    view(about_),
-                view(window_), view(scale_),   view(share_),
-                view(right_),  p_.unit,        false};
+        const span<const double> none;  // hits, which only moves count
+        return {p_.n_groups, most_.size(), measure_.size(),
+                p_.start,    begin_,       slot_,
+                values_,     p_.cost,      p_.distance,
+                price_,      most_,        0.0,
+                term_,       measure_,     slope_,
+                none,        base_,        none,
+                none,        kind_,        about_,
+                window_,     scale_,       share_,
+                right_,      p_.unit,      false};
     }
 
     /// The largest E of a group, or 1.
@@ -80,42 +76,31 @@ public:
             const auto k = static_cast<std::size_t>(found.segment[i]);
             for (std::size_t r = 0; r < p_.n_rates; ++r)
                 value[r * p_.n_groups + k] +=
-                    found.weight[i] *
-                    p_.rate(
-                        r)[p_.first(k) + static_cast<std::size_t>(found.number[i])];
+                    found.weight[i] * p_.rate(r)[p_.entry(k, found.number[i])];
         }
-        constexpr double inf = std::numeric_limits<double>::infinity();
-        std::vector<double> least(p_.n_rates, inf);
-        for (std::size_t i = 0; i < kind_.size(); ++i)
-            if (is(i, row_kind::low))
-                least[at(window_[i])] =
-                    std::min(least[at(window_[i])], value[at(about_[i])]);
-        double out = 0.0, gap[2] = {0.0, 0.0}, total = inf;
-        for (std::size_t i = 0; i < kind_.size(); ++i) {
-            if (is(i, row_kind::low)) continue;
-            const double over =
-                scale_[i] * value[at(about_[i])] - least[at(window_[i])];
-            if (share_[i] == 0.0) {
-                out = std::max(out, over - right_[i]);
-                continue;
+        double out = 0.0, gaps = 0.0;  // of the first two rates, added
+        for (std::size_t r = 0; r < p_.n_rates; ++r) {
+            double low = infinity, high = 0.0;
+            for (std::size_t k = 0; k < p_.n_groups; ++k) {
+                if (!p_.has_rate(r, k)) continue;
+                low = std::min(low, value[r * p_.n_groups + k]);
+                high = std::max(high, value[r * p_.n_groups + k]);
             }
-            double& widest = gap[share_[i] > 0 ? 1 : 0];
-            widest = std::max(widest, over);
-            if (share_[i] > 0) total = right_[i];
+            out = std::max({out, high - low - strict(p_.limit[r]),
+                            least_ratio(r) * high - low});
+            if (r < 2) gaps += high - low;
         }
-        return std::max(out, gap[0] + gap[1] - total);
+        return std::max(out, gaps - strict(p_.total));
     }
 
 private:
-    template <class T>
-    static span<const T> view(const std::vector<T>& v) noexcept {
-        return {v.data(), v.size()};
+    /// A limit without the tolerance that those of single thresholds have.
+    static double strict(double limit) noexcept {
+        return std::max(limit - windows::tolerance, 0.0);
     }
-    static std::size_t at(std::int64_t i) noexcept {
-        return static_cast<std::size_t>(i);
-    }
-    bool is(std::size_t row, row_kind kind) const noexcept {
-        return kind_[row] == static_cast<std::int64_t>(kind);
+    /// The same of a least ratio; below 0 where there is none.
+    double least_ratio(std::size_t r) const noexcept {
+        return p_.ratio[r] >= 0 ? p_.ratio[r] + windows::tolerance : -1.0;
     }
 
     void add(row_kind kind, std::size_t q, std::size_t window, double scale,
@@ -128,16 +113,13 @@ private:
         share_.push_back(share);
     }
 
-    /// The limits as rows, without the tolerance that those of single thresholds have.
+    /// The limits as rows.
     void add_rows() {
-        constexpr double inf = std::numeric_limits<double>::infinity();
-        const double total = std::max(p_.total - windows::tolerance, 0.0);
+        const double total = strict(p_.total);
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
-            const double most = std::max(p_.limit[r] - windows::tolerance, 0.0);
-            const double least =
-                p_.ratio[r] >= 0 ? p_.ratio[r] + windows::tolerance : -1.0;
-            const bool summed = total < inf && r < 2;
-            const bool alone = most < inf && !(summed && most >= total);
+            const double most = strict(p_.limit[r]), least = least_ratio(r);
+            const bool summed = total < infinity && r < 2;
+            const bool alone = most < infinity && !(summed && most >= total);
             if (!alone && !summed && !(least > 0)) continue;
             for (std::size_t k = 0; k < p_.n_groups; ++k) {
                 if (!p_.has_rate(r, k)) continue;
@@ -154,8 +136,7 @@ private:
 
     gstar::problem<std::int64_t> p_;
     std::vector<std::int64_t> begin_, slot_, term_, measure_;
-    std::vector<double> values_, price_, most_, slope_, base_, given_;
-    std::vector<double> one_;  ///< 1 and 0 for each measure: hits of a term, trials
+    std::vector<double> values_, price_, most_, slope_, base_;
     std::vector<std::int64_t> kind_, about_, window_;
     std::vector<double> scale_, share_, right_;
 };

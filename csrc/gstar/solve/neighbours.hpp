@@ -10,9 +10,9 @@
 #include <algorithm>  // min, max
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
-#include <limits>
 #include <vector>
 
+#include "gstar/base/deadline.hpp"  // infinity
 #include "gstar/solve/problem.hpp"
 
 namespace gstar {
@@ -30,13 +30,13 @@ public:
         group_ = group;
         cost_ = 0;
         for (std::size_t k = 0; k < p_.n_groups; ++k)
-            if (k != group) cost_ += p_.cost[entry(numbers, k)];
+            if (k != group) cost_ += p_.cost[p_.entry(k, numbers[k])];
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
             others& o = rates_[r];
             o = others{};
             for (std::size_t k = 0; k < p_.n_groups; ++k) {
                 if (k == group || !p_.has_rate(r, k)) continue;
-                const double x = p_.rate(r)[entry(numbers, k)];
+                const double x = p_.rate(r)[p_.entry(k, numbers[k])];
                 o.mean += x;
                 o.members += 1.0;
                 o.low = std::min(o.low, x);
@@ -45,7 +45,7 @@ public:
             if (o.members > 0) o.mean /= o.members;
             for (std::size_t k = 0; k < p_.n_groups; ++k) {
                 if (k == group || !p_.has_rate(r, k)) continue;
-                const double d = p_.rate(r)[entry(numbers, k)] - o.mean;
+                const double d = p_.rate(r)[p_.entry(k, numbers[k])] - o.mean;
                 o.spread += d * d;
             }
         }
@@ -77,16 +77,10 @@ public:
     }
 
 private:
-    static constexpr double infinity = std::numeric_limits<double>::infinity();
-
     struct others {
         double members = 0.0, mean = 0.0, spread = 0.0, low = infinity,
                high = -infinity;
     };
-
-    std::size_t entry(const std::int64_t* numbers, std::size_t k) const noexcept {
-        return p_.first(k) + static_cast<std::size_t>(numbers[k]);
-    }
 
     problem<Cost> p_;
     std::vector<others> rates_;

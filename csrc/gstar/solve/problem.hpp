@@ -9,8 +9,8 @@
 #include <cmath>    // nextafter
 #include <cstddef>  // size_t
 #include <cstdint>  // int64_t, uint8_t
-#include <limits>
 
+#include "gstar/base/deadline.hpp"  // infinity
 #include "gstar/base/span.hpp"
 
 namespace gstar {
@@ -28,27 +28,29 @@ struct problem {
     std::size_t n_groups;
     std::size_t n_rates;
     span<const std::int64_t> start;  ///< n_groups + 1
-    span<const Cost>
-        cost;  ///< n; the error E of a choice is the sum of its costs over `unit`
+    span<const Cost> cost;  ///< n; the error E of a choice is their sum over `unit`
     span<const std::int64_t> distance;  ///< n; from the best unified threshold
     span<const double> rates;           ///< n_rates x n
-    span<const std::uint8_t>
-        has;                   ///< n_rates x n_groups: whether a group has the rate
-    span<const double> limit;  ///< n_rates; infinity where none
-    span<const double> ratio;  ///< n_rates; -1 where none
-    span<const double> penalty;  ///< n_rates
+    span<const std::uint8_t> has;  ///< n_rates x n_groups: whether it has the rate
+    span<const double> limit;      ///< n_rates; infinity where none
+    span<const double> ratio;      ///< n_rates; -1 where none
+    span<const double> penalty;    ///< n_rates
     double unit;
     /// n_rates x n: a rate is only known to lie in its band, and a limit holds for
     /// the whole of it; `rates` itself where rates are known, as penalties need.
     span<const double> lows, highs;
     /// Largest sum of the differences of the first two rates; infinity where none.
-    double total = std::numeric_limits<double>::infinity();
+    double total = infinity;
 
     std::size_t first(std::size_t k) const noexcept {
         return static_cast<std::size_t>(start[k]);
     }
     std::size_t size(std::size_t k) const noexcept {
         return static_cast<std::size_t>(start[k + 1] - start[k]);
+    }
+    /// Where candidate `number` of a group stands.
+    std::size_t entry(std::size_t k, std::int64_t number) const noexcept {
+        return static_cast<std::size_t>(start[k] + number);
     }
     const double* rate(std::size_t r) const noexcept {
         return rates.data() + r * cost.size();
@@ -66,11 +68,9 @@ struct problem {
         return has[r * n_groups + k] != 0;
     }
     bool limited(std::size_t r) const noexcept {
-        return limit[r] < std::numeric_limits<double>::infinity() || ratio[r] >= 0;
+        return limit[r] < infinity || ratio[r] >= 0;
     }
-    bool totalled() const noexcept {
-        return total < std::numeric_limits<double>::infinity();
-    }
+    bool totalled() const noexcept { return total < infinity; }
 };
 
 /// The limit of rate r, given the limit on the sum of the first two gaps.
@@ -88,7 +88,7 @@ void extremes(const problem<Cost>& p, std::size_t r, const std::int64_t* numbers
     bool any = false;
     for (std::size_t k = 0; k < p.n_groups; ++k) {
         if (!p.has_rate(r, k)) continue;
-        const std::size_t i = p.first(k) + static_cast<std::size_t>(numbers[k]);
+        const std::size_t i = p.entry(k, numbers[k]);
         if (!any || lows[i] < least) least = lows[i];
         if (!any || highs[i] > most) most = highs[i];
         any = true;
@@ -128,7 +128,7 @@ template <class Cost>
 double loss_of(const problem<Cost>& p, const std::int64_t* numbers) noexcept {
     Cost cost = 0;
     for (std::size_t k = 0; k < p.n_groups; ++k)
-        cost += p.cost[p.first(k) + static_cast<std::size_t>(numbers[k])];
+        cost += p.cost[p.entry(k, numbers[k])];
     const double error = static_cast<double>(cost) / p.unit;
     double loss = error * error;
     for (std::size_t r = 0; r < p.n_rates; ++r) {
@@ -137,13 +137,10 @@ double loss_of(const problem<Cost>& p, const std::int64_t* numbers) noexcept {
         std::size_t pairs = 0;
         for (std::size_t a = 0; a < p.n_groups; ++a) {
             if (!p.has_rate(r, a)) continue;
-            const double x =
-                p.rate(r)[p.first(a) + static_cast<std::size_t>(numbers[a])];
+            const double x = p.rate(r)[p.entry(a, numbers[a])];
             for (std::size_t b = a + 1; b < p.n_groups; ++b) {
                 if (!p.has_rate(r, b)) continue;
-                const double difference =
-                    x -
-                    p.rate(r)[p.first(b) + static_cast<std::size_t>(numbers[b])];
+                const double difference = x - p.rate(r)[p.entry(b, numbers[b])];
                 total += difference * difference;
                 ++pairs;
             }
@@ -153,68 +150,50 @@ double loss_of(const problem<Cost>& p, const std::int64_t* numbers) noexcept {
     return loss;
 }
 
-/// Where to cut the window of a broken limit, so that the choice that broke it fits
-/// neither half.
-struct window_cut {
-    bool found = false;
-    std::size_t rate = 0;
+/// How to split a box whose choice breaks a limit, so that it fits neither half: at the
+/// worst window, or else by two limits, one on each of the first two gaps.
+struct box_cut {
+    bool of_window = false, of_total = false;
+    std::size_t rate = 0;  ///< of the window
     double at = 0.0;
+    double half[2] = {0.0, 0.0};  ///< the limits
 };
 
-/// The worst broken limit of a choice, `limit` standing in for the problem's own.
+/// `limit` stands in for the problem's own.
 template <class Cost>
-window_cut find_cut(const problem<Cost>& p, const double* limit,
-                    const std::int64_t* numbers) noexcept {
-    window_cut cut;
+box_cut find_cut(const problem<Cost>& p, const double* limit,
+                 const std::int64_t* numbers) noexcept {
+    box_cut cut;
     double worst = 0.0;
     for (std::size_t r = 0; r < p.n_rates; ++r) {
-        if (!(limit[r] < std::numeric_limits<double>::infinity() ||
-              p.ratio[r] >= 0))
-            continue;
+        if (!(limit[r] < infinity || p.ratio[r] >= 0)) continue;
         double low, high;
         extremes(p, r, numbers, low, high);
         if (within(low, high, limit[r], p.ratio[r])) continue;
         const double by_gap = high - limit[r], by_ratio = high * p.ratio[r];
-        const double needed = by_gap > by_ratio
-                                  ? by_gap
-                                  : by_ratio;  // t must reach this to admit `high`
-        if (cut.found && !(needed - low > worst)) continue;
+        // t must reach this to admit `high`
+        const double needed = by_gap > by_ratio ? by_gap : by_ratio;
+        if (cut.of_window && !(needed - low > worst)) continue;
         const double middle = low + (needed - low) / 2;
         const bool valid =
             middle >= low && !within(middle, high, limit[r], p.ratio[r]);
         worst = needed - low;
-        cut = {true, r, valid ? middle : low};
+        cut.of_window = true;
+        cut.rate = r;
+        cut.at = valid ? middle : low;
     }
-    return cut;
-}
-
-/// Two limits, one on each of the first two gaps, that a choice breaks whose gaps
-/// have too large a sum.
-struct total_cut {
-    bool found = false;
-    double half[2] = {0.0, 0.0};
-};
-
-/// Every choice that keeps the sum keeps one of the two limits: gaps above both have a
-/// sum above `total`, rounding included.
-template <class Cost>
-total_cut find_total_cut(const problem<Cost>& p, double total,
-                         const std::int64_t* numbers) noexcept {
-    total_cut cut;
-    if (!(total < std::numeric_limits<double>::infinity())) return cut;
+    if (cut.of_window || !p.totalled()) return cut;
     double gap[2];
     both_gaps(p, numbers, gap);
-    if (gap[0] + gap[1] <= total) return cut;
-    const double by = 0.499 * (gap[0] + gap[1] - total), one = gap[0] - by,
+    if (gap[0] + gap[1] <= p.total) return cut;
+    // every choice that keeps the sum keeps one of the two limits: gaps above both
+    // have a sum above `total`, rounding included
+    const double by = 0.499 * (gap[0] + gap[1] - p.total), one = gap[0] - by,
                  two = gap[1] - by;
-    cut.found = true;
-    if (one < gap[0] && two < gap[1] && one + two > total) {
-        cut.half[0] = one;
-        cut.half[1] = two;
-    } else {
-        cut.half[0] = std::nextafter(gap[0], -1.0);
-        cut.half[1] = std::nextafter(gap[1], -1.0);
-    }
+    const bool valid = one < gap[0] && two < gap[1] && one + two > p.total;
+    cut.of_total = true;
+    cut.half[0] = valid ? one : std::nextafter(gap[0], -1.0);
+    cut.half[1] = valid ? two : std::nextafter(gap[1], -1.0);
     return cut;
 }
 

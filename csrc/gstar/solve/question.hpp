@@ -7,10 +7,10 @@
 #include <array>
 #include <cstddef>  // size_t
 #include <cstdint>  // int64_t
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "gstar/base/deadline.hpp"  // infinity
 #include "gstar/base/error.hpp"
 #include "gstar/solve/rate.hpp"
 
@@ -39,15 +39,14 @@ struct penalty {
 struct question {
     std::vector<limit> limits;
     std::vector<penalty> penalties;
-    std::int64_t price_fp =
-        1;  ///< of one false positive, and of one false negative
-    std::int64_t price_fn = 1;
-    bool balanced = false;   ///< both classes weigh alike, whatever their rows
-    bool unified = false;    ///< one threshold for everybody
-    bool randomize = false;  ///< mixtures of thresholds, where they cost less
+    std::int64_t price_fp = 1;  ///< of one false positive
+    std::int64_t price_fn = 1;  ///< of one false negative
+    bool balanced = false;      ///< both classes weigh alike, whatever their rows
+    bool unified = false;       ///< one threshold for everybody
+    bool randomize = false;     ///< mixtures of thresholds, where they cost less
     /// After so many seconds the exact search ends; its answer then depends on the
     /// machine.
-    double seconds = std::numeric_limits<double>::infinity();
+    double seconds = infinity;
 };
 
 [[noreturn]] inline void bad_question(const std::string& what) {
@@ -80,7 +79,7 @@ inline void check_question(const question& q) {
                      std::to_string(q.price_fp) + " and " +
                      std::to_string(q.price_fn));
     if (!(q.seconds > 0)) bad_question("seconds must be positive");
-    const bool timed = q.seconds < std::numeric_limits<double>::infinity();
+    const bool timed = q.seconds < infinity;
     if (q.randomize && (!q.penalties.empty() || q.unified || timed))
         bad_question("randomize goes with limits alone, and without seconds");
     if (q.unified && timed)
@@ -95,8 +94,8 @@ struct windows {
     std::array<double, n_rates> limit;    ///< largest differences; infinity: any
     std::array<double, n_rates> ratio;    ///< least ratios; -1: any
     std::array<double, n_rates> penalty;  ///< weights
-    double total =
-        std::numeric_limits<double>::infinity();  ///< of the first two gaps
+    /// Largest sum of the first two differences.
+    double total = infinity;
 
     explicit windows(const question& q) {
         limit.fill(total);
@@ -122,8 +121,7 @@ struct windows {
     std::vector<rate> active() const {
         std::vector<rate> out;
         for (std::size_t r = 0; r < n_rates; ++r)
-            if (limit[r] < std::numeric_limits<double>::infinity() ||
-                ratio[r] >= 0 || penalty[r] > 0)
+            if (limit[r] < infinity || ratio[r] >= 0 || penalty[r] > 0)
                 out.push_back(static_cast<rate>(r));
         return out;
     }

@@ -5,12 +5,11 @@
 // densities have no counts: their rates come from smooth.hpp.
 #pragma once
 
-#include <algorithm>    // any_of, max
-#include <cstddef>      // size_t
-#include <cstdint>      // int64_t
-#include <cstdlib>      // abs
-#include <type_traits>  // decay_t
-#include <utility>      // move
+#include <algorithm>  // any_of, max
+#include <cstddef>    // size_t
+#include <cstdint>    // int64_t
+#include <cstdlib>    // abs
+#include <utility>    // move
 #include <vector>
 
 #include "gstar/base/span.hpp"
@@ -25,14 +24,12 @@ namespace gstar {
 /// nearest to the best unified threshold is kept, which is the one that the rule
 /// for ties would choose.
 struct tabulation {
-    std::vector<std::int64_t> start;      ///< K + 1: where each group begins
-    std::vector<std::int64_t> candidate;  ///< n
-    std::vector<std::int64_t> accepted;   ///< 3 x n: label 0, label 1, unlabelled
-    std::vector<std::int64_t>
-        cost;  ///< n: false positives and negatives at their prices
-    std::vector<std::int64_t> totals;  ///< 3 x K: all rows
-    std::vector<std::int64_t>
-        at_unified;  ///< 3 x K: rows accepted by the best unified threshold
+    std::vector<std::int64_t> start;       ///< K + 1: where each group begins
+    std::vector<std::int64_t> candidate;   ///< n
+    std::vector<std::int64_t> accepted;    ///< 3 x n: label 0, label 1, unlabelled
+    std::vector<std::int64_t> cost;        ///< n: errors at their prices
+    std::vector<std::int64_t> totals;      ///< 3 x K: all rows
+    std::vector<std::int64_t> at_unified;  ///< 3 x K: accepted by `unified`
     std::int64_t unified = 0;  ///< the lowest candidate with the least pooled cost
 };
 
@@ -174,24 +171,13 @@ public:
     }
 
     gstar::problem<std::int64_t> problem() const noexcept {
-        const auto view = [](const auto& v) {
-            return span<const typename std::decay_t<decltype(v)>::value_type>(
-                v.data(), v.size());
-        };
-        return {n_groups(),
-                rates_of_.size(),
-                view(counts_.start),
-                view(counts_.cost),
-                view(distance_),
-                view(values_),
-                view(has_),
-                view(limit_),
-                view(ratio_),
-                view(penalty_),
-                unit_,
-                view(values_),
-                view(values_),
-                total_};
+        return {n_groups(),    rates_of_.size(),
+                counts_.start, counts_.cost,
+                distance_,     values_,
+                has_,          limit_,
+                ratio_,        penalty_,
+                unit_,         values_,
+                values_,       total_};
     }
 
 private:

@@ -11,9 +11,9 @@
 #include <cmath>      // fabs
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
-#include <limits>
 #include <vector>
 
+#include "gstar/base/deadline.hpp"  // infinity
 #include "gstar/solve/problem.hpp"
 
 namespace gstar {
@@ -41,11 +41,10 @@ public:
     explicit target_bounds(const problem<Cost>& p)
         : p_(p), weight_(p.n_rates, 0.0) {
         for (std::size_t r = 0; r < p.n_rates; ++r) {
-            std::size_t members = 0;
+            members_.push_back(0.0);
             for (std::size_t k = 0; k < p.n_groups; ++k)
-                members += p.has_rate(r, k);
-            if (members > 1)
-                weight_[r] = 2 * p.penalty[r] / static_cast<double>(members - 1);
+                members_[r] += p.has_rate(r, k);
+            if (members_[r] > 1) weight_[r] = 2 * p.penalty[r] / (members_[r] - 1);
         }
         gaps_.resize(p.n_groups);
         lean_.assign(p.n_rates * p.n_groups, 0.0);
@@ -60,22 +59,17 @@ public:
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
             if (!(weight_[r] > 0)) continue;
             double* a = lean_.data() + r * p_.n_groups;
-            double mean = 0.0, members = 0.0, so_far = 0.0, sum = 0.0;
-            std::size_t last = 0;
-            for (std::size_t k = 0; k < p_.n_groups; ++k)
-                if (p_.has_rate(r, k)) {
-                    mean += rate_of(r, k, numbers);
-                    members += 1.0;
-                    last = k;
-                }
-            mean /= members;
+            const double mean = mean_of(r, numbers);
+            double so_far = 0.0, sum = 0.0;
+            std::size_t last = p_.n_groups - 1;
+            while (!p_.has_rate(r, last)) --last;
             for (std::size_t k = 0; k < p_.n_groups; ++k) {
                 if (!p_.has_rate(r, k)) continue;
                 a[k] = k == last ? -so_far : rate_of(r, k, numbers) - mean;
                 so_far += a[k];
                 sum += std::fabs(a[k]);
             }
-            rounding_[r] = 4.5e-16 * weight_[r] * members * sum;
+            rounding_[r] = 4.5e-16 * weight_[r] * members_[r] * sum;
         }
     }
 
@@ -97,8 +91,7 @@ public:
         for (int round = 0; round < 6; ++round) {
             double total = 0.0, error = 0.0, gap = 0.0;
             for (std::size_t k = 0; k < p_.n_groups; ++k) {
-                const std::size_t from =
-                    p_.first(k) + static_cast<std::size_t>(n.first[k]);
+                const std::size_t from = p_.entry(k, n.first[k]);
                 const std::size_t i = cheapest(gaps_[k], p_.cost.data() + from, nu);
                 numbers[k] = n.first[k] + static_cast<std::int64_t>(i);
                 const double share =
@@ -142,9 +135,7 @@ public:
         double error = 0.0;
         for (std::size_t k = 0; k < p_.n_groups; ++k)
             error +=
-                static_cast<double>(
-                    p_.cost[p_.first(k) + static_cast<std::size_t>(r.numbers[k])]) /
-                p_.unit;
+                static_cast<double>(p_.cost[p_.entry(k, r.numbers[k])]) / p_.unit;
         double slack = (error - r.nu / 2) * (error - r.nu / 2);
         bool found = false;
         for (std::size_t q = 0; q < p_.n_rates; ++q) {
@@ -153,13 +144,7 @@ public:
             // further
             if (!(weight_[q] * (high - low) * (high - low) > 1e-11 * loss))
                 continue;
-            double mean = 0.0, members = 0.0;
-            for (std::size_t k = 0; k < p_.n_groups; ++k)
-                if (p_.has_rate(q, k)) {
-                    mean += rate_of(q, k, r.numbers);
-                    members += 1.0;
-                }
-            mean /= members;
+            const double mean = mean_of(q, r.numbers);
             double truth = 0.0, seen = 0.0;
             for (std::size_t k = 0; k < p_.n_groups; ++k) {
                 if (!p_.has_rate(q, k)) continue;
@@ -181,8 +166,6 @@ public:
     }
 
 private:
-    static constexpr double infinity = std::numeric_limits<double>::infinity();
-
     /// The least over targets t in a box of (x - t)^2 + 2 a (t - middle): what a rate
     /// costs a group that leans by `a`. Differences from the middle are taken first, so
     /// that rounding is small where the box and the lean are.
@@ -197,14 +180,23 @@ private:
 
     double rate_of(std::size_t r, std::size_t k,
                    const std::vector<std::int64_t>& numbers) const noexcept {
-        return p_.rate(r)[p_.first(k) + static_cast<std::size_t>(numbers[k])];
+        return p_.rate(r)[p_.entry(k, numbers[k])];
+    }
+
+    /// The mean rate of the groups that have it.
+    double mean_of(std::size_t r,
+                   const std::vector<std::int64_t>& numbers) const noexcept {
+        double sum = 0.0;
+        for (std::size_t k = 0; k < p_.n_groups; ++k)
+            if (p_.has_rate(r, k)) sum += rate_of(r, k, numbers);
+        return sum / members_[r];
     }
 
     /// Prices of a group's candidates, the error aside; infinity where a window shuts
     /// one out.
     bool price(const target_box& n, std::size_t k) {
         std::vector<double>& out = gaps_[k];
-        const std::size_t from = p_.first(k) + static_cast<std::size_t>(n.first[k]);
+        const std::size_t from = p_.entry(k, n.first[k]);
         const std::size_t size = static_cast<std::size_t>(n.last[k] - n.first[k]);
         out.assign(size, 0.0);
         for (std::size_t r = 0; r < p_.n_rates; ++r) {
@@ -246,7 +238,7 @@ private:
     }
 
     problem<Cost> p_;
-    std::vector<double> weight_;
+    std::vector<double> weight_, members_;  // of each rate: members are groups
     std::vector<std::vector<double>> gaps_;
     std::vector<double> lean_;  // n_rates x n_groups: the price of moving a target
     std::vector<double> rounding_;  // of a rate's leans, for a box of width one

@@ -9,8 +9,7 @@
 #include <cmath>      // abs, isfinite
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
-#include <limits>
-#include <utility>  // pair
+#include <utility>    // pair
 #include <vector>
 
 #include "gstar/base/deadline.hpp"
@@ -32,9 +31,9 @@ struct segment_node {
     choice low, high;
     std::vector<double> multipliers;  ///< of each row
     double weight = 1.0;              ///< of E in the bound
-    double bound =
-        -std::numeric_limits<double>::infinity();  ///< rounding taken off
-    std::vector<segment_column> columns;           ///< of the basis
+    /// Rounding taken off.
+    double bound = -infinity;
+    std::vector<segment_column> columns;  ///< of the basis
     std::vector<double> shares;
     bool empty = false;  ///< the bound shows that no choice in it meets the limits
 };
@@ -153,7 +152,9 @@ public:
             if (!std::all_of(dual.begin(), dual.end(),
                              [](double v) { return std::isfinite(v); }))
                 break;
-            const std::vector<double> multipliers = multipliers_of(dual);
+            std::vector<double> multipliers;
+            for (std::size_t i = n_blocks_; i < dual.size(); ++i)
+                multipliers.push_back(std::max(-dual[i], 0.0));
             const double weight = phase == 2 ? 1.0 : 0.0;
             const double now = bound(multipliers, weight, node.low, node.high);
             if (phase == 2 ? now > node.bound : now > 0) {
@@ -230,8 +231,7 @@ private:
         ++scans_;
         double total = weight * p_.constant, size = std::abs(total);
         for (const double v : values_) total += v;
-        double uppers[2] = {0.0,
-                            0.0};  // of the windows whose gaps have a limited sum
+        double uppers[2] = {0, 0};  // of the windows whose gaps have a limited sum
         double window = 0.0;
         std::vector<bool> seen(p_.n_measures, false);
         for (std::size_t i = 0; i < p_.n_rows();) {
@@ -304,15 +304,6 @@ private:
                 return false;
         return !same(seed);
     }
-
-    std::vector<double> multipliers_of(const std::vector<double>& dual) const {
-        std::vector<double> out;
-        for (std::size_t i = n_blocks_; i < dual.size(); ++i)
-            out.push_back(std::max(-dual[i], 0.0));
-        return out;
-    }
-
-    static constexpr double infinity = std::numeric_limits<double>::infinity();
 
     const segment_problem p_;
     std::size_t n_blocks_;

@@ -9,7 +9,6 @@
 #include <algorithm>  // max, swap
 #include <cmath>      // abs
 #include <cstddef>    // size_t
-#include <limits>
 #include <vector>
 
 #include "gstar/base/deadline.hpp"
@@ -19,8 +18,8 @@ namespace gstar {
 
 class master {
 public:
-    static constexpr double epsilon =
-        1e-11;  ///< reduced costs that count as zero; and steps of the objective
+    /// Reduced costs that count as zero; and steps of the objective.
+    static constexpr double epsilon = 1e-11;
     enum kind : int { x, t, s, z, d };  ///< choice, window, slack, loosening, share
 
     /// A column of the basis: of the pool, of a window, or of a row.
@@ -104,7 +103,7 @@ public:
     int optimise(std::vector<double>& dual, const deadline& end) {
         const std::size_t patience = 2 * size();  // pivots before the careful rule
         std::size_t pivots = 0, idle = 0;
-        double least = std::numeric_limits<double>::infinity();
+        double least = infinity;
         int before = 0;
         for (;;) {
             const int now = phase();
@@ -125,7 +124,7 @@ public:
                 return now;
             }
             // a ray, which can only come from rounding
-            if (pivot(in, idle > patience) < 0) return now;
+            if (!pivot(in, idle > patience)) return now;
             ++idle;
             if (++pivots % clock_pivots == 0) factor();
         }
@@ -275,14 +274,13 @@ private:
         return any;
     }
 
-    /// Bring a column into the basis; returns the length of the step, -1 where
-    /// nothing bounds it.
-    double pivot(const name& in, bool careful) {
+    /// Bring a column into the basis; false where nothing bounds the step.
+    bool pivot(const name& in, bool careful) {
         const std::size_t m = size();
         std::vector<double> col;
         column(in, col);
         const std::vector<double> direction = times(col.data()), values = level();
-        double least = std::numeric_limits<double>::infinity();
+        double least = infinity;
         for (std::size_t i = 0; i < m; ++i) {
             if (!(direction[i] > smallest)) continue;
             const double step = std::max(values[i], 0.0) / direction[i];
@@ -303,9 +301,9 @@ private:
                 (careful ? basis_[i] < basis_[out] : direction[i] > direction[out]))
                 out = i;
         }
-        if (out == m) return -1.0;
+        if (out == m) return false;
         replace(out, in, direction);
-        return least;
+        return true;
     }
 
     void replace(std::size_t out, const name& in,

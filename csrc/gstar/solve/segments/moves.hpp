@@ -9,10 +9,10 @@
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
 #include <initializer_list>
-#include <limits>
 #include <tuple>
 #include <vector>
 
+#include "gstar/base/deadline.hpp"  // infinity
 #include "gstar/solve/segments/problem.hpp"
 
 namespace gstar {
@@ -147,8 +147,6 @@ public:
 private:
     using key = std::tuple<double, std::int64_t, std::int64_t>;
     static constexpr int rounds = 8;
-    static constexpr double infinity = std::numeric_limits<double>::infinity();
-
     /// A window: measures that its low end is below, and that are limited above it.
     struct window {
         std::vector<std::size_t> low, high;
@@ -177,11 +175,10 @@ private:
     /// A choice without some segments: the measures these change, and what the others
     /// leave of the windows.
     struct around {
-        std::vector<std::size_t> q;  ///< measures that change
-        std::vector<double> hits;    ///< two each, of the other segments
-        std::vector<std::size_t>
-            of[2];                      ///< of each part of a segment: place in `q`
-        std::vector<double> low, high;  ///< of each window, of measures that stay
+        std::vector<std::size_t> q;      ///< measures that change
+        std::vector<double> hits;        ///< two each, of the other segments
+        std::vector<std::size_t> of[2];  ///< place in `q` of a segment's parts
+        std::vector<double> low, high;   ///< of each window, of measures that stay
         std::vector<std::vector<std::size_t>> in_low, in_high;  ///< places in `q`
         std::vector<double> value;       ///< of all measures that stay
         std::vector<std::size_t> place;  ///< of each measure: 1 + place in `q`
@@ -303,7 +300,11 @@ private:
                 low = std::min(low, changed_[at]);
             for (const std::size_t at : near.in_high[w])
                 high = std::max(high, changed_[at]);
-            add_missed(windows_[w], low, high, out, total);
+            const window& is = windows_[w];
+            if (!within(low, high, is.limit, is.ratio))
+                out += std::max(
+                    {high - low - is.limit, is.ratio * high - low, 1e-300});
+            if (is.summed) total += high - low;
         }
         for (const single& one : singles_) {
             const std::size_t at = near.place[one.q];
@@ -313,13 +314,6 @@ private:
         return out + over(total, total_);
     }
 
-    static void add_missed(const window& w, double low, double high, double& out,
-                           double& total) noexcept {
-        if (!within(low, high, w.limit, w.ratio))
-            out += std::max(std::max(high - low - w.limit, w.ratio * high - low),
-                            1e-300);
-        if (w.summed) total += high - low;
-    }
     static double over(double value, double most) noexcept {
         return value <= most ? 0.0 : std::max(value - most, 1e-300);
     }

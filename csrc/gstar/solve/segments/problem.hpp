@@ -11,9 +11,9 @@
 #include <cmath>      // abs
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
-#include <limits>
 #include <vector>
 
+#include "gstar/base/deadline.hpp"  // infinity
 #include "gstar/base/span.hpp"
 #include "gstar/solve/problem.hpp"  // within
 
@@ -44,10 +44,10 @@ struct segment_problem {
     double constant;                    ///< E where all sums are 0
     span<const std::int64_t> term;      ///< n_slots + 1: terms of each slot
     span<const std::int64_t> measure;   ///< of each term
-    span<const double> slope;  ///< of each term: what one adds to a measure
-    span<const double> hits;   ///< of each term, two: as in `given`
-    span<const double> base;   ///< n_measures: where all sums are 0
-    span<const double> given;  ///< n_measures, two: a measure is the mean of one or
+    span<const double> slope;   ///< of each term: what one adds to a measure
+    span<const double> hits;    ///< of each term, two: as in `given`; for moves
+    span<const double> base;    ///< n_measures: where all sums are 0
+    span<const double> given;   ///< n_measures, two, for moves: the mean of one or
     span<const double> trials;  ///< two quotients (given + hits) / trials; 0: one
     span<const std::int64_t> kind, about, window;  ///< of each row; window -1: none
     span<const double> scale;                      ///< of its measure
@@ -187,16 +187,15 @@ private:
                 choice& numbers, std::vector<double>& values) {
         const segment_problem& p = *p_;
         const std::size_t size = p.size(0);
-        constexpr double inf = std::numeric_limits<double>::infinity();
         for (double& x : best_) x = 0.0;
         for (std::size_t j = 0; j < p.n_segments; ++j) {
             const auto lo = static_cast<std::size_t>(low[j]),
                        hi = static_cast<std::size_t>(high[j]);
             values_of(p, features_, weights, j, lo, hi + 1, value_.data() + lo);
-            double least = inf;
+            double least = infinity;
             std::size_t at = 0;
             for (std::size_t i = 0; i < size; ++i) {
-                const double v = i < lo || i > hi ? inf : best_[i] + value_[i];
+                const double v = i < lo || i > hi ? infinity : best_[i] + value_[i];
                 if (i == 0 || v < least) {
                     least = v;
                     at = i;

@@ -9,7 +9,6 @@
 #include <cmath>      // abs
 #include <cstddef>    // size_t
 #include <cstdint>    // int64_t
-#include <limits>
 #include <map>
 #include <queue>
 #include <utility>  // move, pair
@@ -33,8 +32,7 @@ struct segment_mixture {
 inline segment_mixture mix_segments(const segment_problem& p) {
     segment_bounds bounds(p);
     segment_node node = bounds.whole();
-    bounds.solve(node, {}, std::numeric_limits<double>::infinity(), deadline(),
-                 true);
+    bounds.solve(node, {}, infinity, deadline(), true);
     segment_mixture out;
     if (node.empty || node.columns.empty()) return out;
     std::vector<double> total(bounds.n_blocks(), 0.0), part;
@@ -195,8 +193,8 @@ public:
         }
         out.nodes = proofs.size();
         out.numbers = best_.empty() ? choice(p_.n_segments, -1) : best_;
-        const double value = best_.empty() ? std::numeric_limits<double>::infinity()
-                                           : static_cast<double>(cost_) / p_.unit;
+        const double value =
+            best_.empty() ? infinity : static_cast<double>(cost_) / p_.unit;
         out.bound = out.finished ? value : std::min(value, queue.top().first);
         for (const segment_node& node : proofs) {
             tree.weight.push_back(node.weight);
@@ -342,7 +340,7 @@ private:
     double step_;
     choice best_;
     std::int64_t cost_ = 0;
-    double enough_ = std::numeric_limits<double>::infinity();  ///< closes a node
+    double enough_ = infinity;  ///< closes a node
 };
 
 namespace detail {
@@ -377,10 +375,10 @@ inline segment_best search_segments(const segment_problem& p,
             for (const std::int64_t number : names[j])
                 kept.push_back(x.of(j, f)[number]);
     segment_problem small = p;
-    small.start = {start.data(), start.size()};
-    small.values = {kept.data(), kept.size()};
-    small.cost = {cost.data(), cost.size()};
-    small.distance = {distance.data(), distance.size()};
+    small.start = start;
+    small.values = kept;
+    small.cost = cost;
+    small.distance = distance;
     segment_tree second(small, &names);
     const auto renamed = [&](const choice& numbers) {
         choice out(p.n_segments);

@@ -3,9 +3,9 @@
 
 #include <cmath>    // fabs
 #include <cstddef>  // size_t
-#include <limits>
 #include <vector>
 
+#include "gstar/base/deadline.hpp"  // infinity
 #include "gstar/solve/smooth/smooth.hpp"
 
 namespace gstar {
@@ -13,11 +13,9 @@ namespace gstar {
 /// Where a descent ended.
 struct descent {
     std::vector<double> thresholds;  ///< the best seen
-    double loss = std::numeric_limits<double>::infinity();
+    double loss = infinity;
     std::size_t iterations = 0;
-    bool stalled =
-        /// stopped because no step helped any more, not because it ran out of them
-        false;
+    bool stalled = false;       ///< no step helped any more
     std::vector<double> trace;  ///< the loss after each iteration
 };
 

@@ -3,47 +3,16 @@
 #pragma once
 
 #include <algorithm>  // max, min
-#include <cmath>      // fabs, sqrt
+#include <cmath>      // fabs
 #include <cstddef>    // size_t
 #include <utility>    // move
 #include <vector>
 
+#include "gstar/density/cholesky.hpp"
 #include "gstar/solve/smooth/alternating.hpp"
 #include "gstar/solve/smooth/smooth.hpp"
 
 namespace gstar {
-
-/// Solve (a + shift * diagonal) x = b for a symmetric a, in place of b; false if it
-/// is not positive definite.
-inline bool solve_shifted(const std::vector<double>& a, double shift,
-                          std::vector<double>& work, std::vector<double>& b) {
-    const std::size_t n = b.size();
-    work = a;
-    for (std::size_t i = 0; i < n; ++i) work[i * n + i] += shift;
-    for (std::size_t j = 0; j < n; ++j) {  // Cholesky, lower half
-        double pivot = work[j * n + j];
-        for (std::size_t i = 0; i < j; ++i)
-            pivot -= work[j * n + i] * work[j * n + i];
-        if (!(pivot > 0.0)) return false;
-        const double root = std::sqrt(pivot);
-        work[j * n + j] = root;
-        for (std::size_t row = j + 1; row < n; ++row) {
-            double sum = work[row * n + j];
-            for (std::size_t i = 0; i < j; ++i)
-                sum -= work[row * n + i] * work[j * n + i];
-            work[row * n + j] = sum / root;
-        }
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-        for (std::size_t j = 0; j < i; ++j) b[i] -= work[i * n + j] * b[j];
-        b[i] /= work[i * n + i];
-    }
-    for (std::size_t i = n; i-- > 0;) {
-        for (std::size_t j = i + 1; j < n; ++j) b[i] -= work[j * n + i] * b[j];
-        b[i] /= work[i * n + i];
-    }
-    return true;
-}
 
 inline double largest(const std::vector<double>& values) noexcept {
     double most = 0.0;
@@ -104,7 +73,9 @@ descent newton(const smooth_problem<Density>& p, std::vector<double> start,
         double moved = 0.0;
         for (int attempt = 0; attempt < 40 && !better; ++attempt) {
             for (std::size_t i = 0; i < m; ++i) step[i] = -g[i];
-            if (!solve_shifted(h, damping * scale, work, step)) {
+            work = h;
+            for (std::size_t i = 0; i < m; ++i) work[i * m + i] += damping * scale;
+            if (!solve_positive(work, step)) {
                 damping = std::max(10 * damping, 1e-6);
                 continue;
             }

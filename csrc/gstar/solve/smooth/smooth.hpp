@@ -24,8 +24,7 @@ struct group_point {
 template <class Density>
 struct smooth_problem {
     std::size_t n_groups = 0, n_rates = 0;
-    std::vector<const Density*>
-        cells;  ///< n_groups x 3; null where a cell has no rows
+    std::vector<const Density*> cells;      ///< n_groups x 3; null: without rows
     std::vector<double> error_base;         ///< n_groups
     std::vector<double> error_coefficient;  ///< n_groups x 3
     std::vector<double> rate_base;          ///< n_rates x n_groups
