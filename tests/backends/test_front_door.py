@@ -166,7 +166,7 @@ def test_what_a_sketch_lacks_is_a_verdict(front_door):
 def test_a_question_that_no_sketch_could_answer_raises(front_door):
     sketch = gf.Sketch.from_rows([0.1, 0.4, 0.2, 0.9], [0, 1, 0, 1], ["a", "a", "b", "b"])
     for question, words in [
-        ({"limits": {"equal_opportunity": 1.5}}, "not a valid question: the bound of a limit must be from 0 to 1"),
+        ({"limits": {"equal_opportunity": 1.5}}, "question: not valid: the bound of a limit must be from 0 to 1"),
         ({"limits": {"equalized_odds_sum": math.nan}}, "from 0 to 2"),
         ({"penalties": {"equal_opportunity": -1.0}}, "the weight of a penalty must be from 0 to 1e"),
         ({"objective": {"fp": 0, "fn": 0}}, "prices must be from 0 to 2"),
