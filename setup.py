@@ -26,6 +26,15 @@ gstar_fast: reinstall to get the native backend.
 class optional_build_ext(build_ext):  # noqa: N801 - setuptools names its commands so
     """Build the core if the machine can; install without it, and say so, if not."""
 
+    def build_extensions(self):
+        # MSVC has no vector types, so its core would count one row at a time. clang-cl takes the same options.
+        if self.compiler.compiler_type == "msvc" and (clang := shutil.which("clang-cl")):
+            self.compiler.initialize()
+            self.compiler.cc = clang
+            for ext in self.extensions:
+                ext.extra_compile_args += ["/clang:-ffp-contract=off", "-Wno-unused-command-line-argument"]
+        super().build_extensions()
+
     def build_extension(self, ext):
         try:
             super().build_extension(ext)

@@ -22,6 +22,7 @@
 #endif
 
 #if GSTAR_HAS_FOUR && (defined(__x86_64__) || defined(_M_X64))
+#include <cpuid.h>
 #define GSTAR_HAS_AVX2 1
 #define GSTAR_AVX2 __attribute__((target("avx2")))
 #define GSTAR_AVX512 \
@@ -49,12 +50,18 @@ constexpr kernel all_kernels[] = {kernel::generic, kernel::four, kernel::avx2,
 
 inline kernel best_kernel() noexcept {
 #if GSTAR_HAS_AVX2
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2")) return kernel::four;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
-        return kernel::avx512;
-    return kernel::avx2;
+    // By hand: clang-cl links no library for __builtin_cpu_supports.
+    unsigned a = 0, b = 0, c = 0, d = 0, saved = 0;
+    if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_OSXSAVE) == 0)
+        return kernel::four;
+    __asm__ volatile("xgetbv" : "=a"(saved), "=d"(d) : "c"(0));  // by the system
+    constexpr unsigned all512 =
+        bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+    if ((saved & 6) != 6 || __get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 ||
+        (b & bit_AVX2) == 0)
+        return kernel::four;
+    return (saved & 0xE6) == 0xE6 && (b & all512) == all512 ? kernel::avx512
+                                                            : kernel::avx2;
 #else
     return GSTAR_HAS_FOUR ? kernel::four : kernel::generic;
 #endif

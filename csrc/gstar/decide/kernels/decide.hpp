@@ -48,6 +48,32 @@ bool decide_generic(const Float* scores, const Index* groups, std::size_t n,
                                                         out);
 }
 
+#if GSTAR_HAS_FOUR
+namespace four {
+/// float32 with bytes: the thresholds of 64 rows first, which no CPU without AVX looks
+/// up in vectors, then a loop that compilers turn into vectors. For float64 or wider
+/// groups this is slower than row by row.
+inline bool decide(const float* scores, const std::uint8_t* groups, std::size_t n,
+                   const threshold_view<float>& table, std::uint8_t* out) noexcept {
+    constexpr std::size_t step = 64;
+    unsigned odd = 0;
+    std::size_t i = 0;
+    for (; i + step <= n; i += step) {
+        float thresholds[step];
+        for (std::size_t k = 0; k < step; ++k)
+            thresholds[k] = table.values[groups[i + k]];  // 256 at the least
+        for (std::size_t k = 0; k < step; ++k) {
+            const float score = scores[i + k];
+            out[i + k] = score >= thresholds[k] ? 1 : 0;
+            odd |= std::isunordered(score, thresholds[k]) ? 1u : 0u;
+        }
+    }
+    return decide_generic(scores + i, groups + i, n - i, table, out + i) &&
+           odd == 0;
+}
+}  // namespace four
+#endif
+
 // ---- the choice -------------------------------------------------------------
 
 /// `out[i] = scores[i] >= threshold of groups[i]`.
@@ -59,6 +85,11 @@ bool decide_rows(const Float* scores, const Index* groups, std::size_t n,
                  const threshold_table& table, std::uint8_t* out) noexcept {
     threshold_view<Float> v{};
     table.view(v);
+#if GSTAR_HAS_FOUR
+    if constexpr (sizeof(Float) == 4 && sizeof(Index) == 1)
+        if (active_kernel() == kernel::four)
+            return four::decide(scores, groups, n, v, out);
+#endif
 #if GSTAR_HAS_AVX2
     if (n >= 32) {
         const kernel k = active_kernel();
