@@ -14,7 +14,6 @@ clock counts. Tables and JSON go to benchmarks/results (`--results none` keeps t
 from __future__ import annotations
 
 import argparse
-import functools
 import itertools
 import os
 import statistics
@@ -41,12 +40,13 @@ One thread each. The careful loop keeps what a sketch keeps of a bin and of a ce
 keeps 32-bit counts in float32 arithmetic, and a bad row makes it write anywhere. Both are told the bins, which a sketch
 has to find. This is a run of its own: DuckDB and polars use all cores, and would have lost time on a busy machine."""
 
+KERNEL_ROUNDS = 25
 KERNELS = ("generic", "four", "avx2", "avx512")  # in rising order: a CPU that has one has those before it
 ABOUT_KERNELS = """\
-One thread; nanoseconds a row, the least of the rounds, which go through all kernels in turn. `generic` works on one row
-at a time and is the reference; `four` needs no AVX (here it uses SSE2). Half of the saturated scores are 0.999, half of
-the scores with zeros are 0. Time on ARM was not measured, because no such machine was at hand. Please run `python -m
-benchmarks.bench_sketch --kernels --results none` on yours and send the output as an issue."""
+One thread; nanoseconds of CPU a row, the least of 25 rounds, which go through all kernels in turn. `generic` works on
+one row at a time and is the reference; `four` needs no AVX (here it uses SSE2). Half of the saturated scores are
+0.999, half of the scores with zeros are 0. Time on ARM was not measured, because no such machine was at hand. Please
+run `python -m benchmarks.bench_sketch --kernels --results none` on yours and send the output as an issue."""
 ABOUT_ARM = """\
 Instructions a row on AArch64 (cells from bytes, 2 groups, normal scores, `aarch64-linux-gnu-g++ -O3`): `generic` 80.7
 for float32 and 98.1 for float64, `four` 21.5 and 31.0. Each is the difference of runs with 2,048 and 10,240 rows under
@@ -370,20 +370,26 @@ def kernels(rows: int) -> tuple[dict[str, Any], str]:
         for groups in ((2, 8, 16, 32) if dtype == "float32" else (2, 16))
     ]
 
-    def on(kernel: str, counted: rivals.Rows) -> gf.Sketch:
+    def seconds(kernel: str, counted: rivals.Rows) -> float:
+        """Of the processor: other programs on the machine count less."""
         _core.use_kernel(kernel)
-        return count(counted, 4096)
+        start = time.thread_time()
+        count(counted, 4096)
+        return time.thread_time() - start
+
+    def digest(kernel: str, counted: rivals.Rows) -> str:
+        _core.use_kernel(kernel)
+        return count(counted, 4096).digest()
 
     found, body = [], []
     for case in cases:
         counted = make_rows(case)
-        if len({on(kernel, counted).digest() for kernel in names}) != 1:
+        if len({digest(kernel, counted) for kernel in names}) != 1:
             raise AssertionError(f"kernels count differently: {case}")
-        runs = {kernel: functools.partial(on, kernel, counted) for kernel in names}
-        times = harness.race(runs, repeats=15, budget=5.0)
-        found.append({"case": str(case), "times": times})
-        shown_times = [f"{times[kernel].least / rows * 1e9:.2f}" for kernel in names]
-        body.append([case.dtype, case.scores, str(case.groups), *shown_times])
+        rounds = [[seconds(kernel, counted) / rows * 1e9 for kernel in names] for _ in range(KERNEL_ROUNDS)]
+        least = [min(times) for times in zip(*rounds, strict=True)]
+        found.append({"case": str(case), "ns_a_row": dict(zip(names, least, strict=True))})
+        body.append([case.dtype, case.scores, str(case.groups), *(f"{t:.2f}" for t in least)])
     _core.use_kernel(best)
     table = harness.table(["scores are", "their kind", "groups", *names], body)
     parts = ["# Counting: the kernels", place(about), f"## {rows:.0e} rows", ABOUT_KERNELS, table, "## ARM", ABOUT_ARM]
