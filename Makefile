@@ -19,6 +19,11 @@
 #   make test-sanitized  Python tests with the core built under ASan and UBSan
 #   make fuzz            hostile bytes, FUZZ_SECONDS for each target
 #   make package         sdist and wheel, and the tests on the installed wheel
+#   make rehearsal       a release but for the upload: builds twice the same bytes, and README on the installed wheel
+#   make no-compiler     an install without a compiler, and README with it
+#   make versions        quick tests with the lowest versions of packages, and on Python 3.13
+#   make cpp-test-aarch64  the C++ programs for AArch64, under QEMU
+#   make everywhere      the same on s390x, armhf and under Wine, and digests compared; 20 minutes; writes benchmarks/results
 #   make mutate          small mistakes put into the code, one at a time; lists those that no test notices
 #   make exhaustive      all float32 values through every kernel; five minutes on two free cores
 #   make clean           remove all of it again
@@ -175,6 +180,39 @@ else
 fuzz:
 	@echo "fuzz: skipped, it needs $(FUZZ_CXX) with libFuzzer"
 endif
+
+# ---- other processors, versions and installs ---------------------------------
+
+# Where a compiler or an emulator is missing, its machine is skipped with the reason.
+.PHONY: cpp-test-aarch64 everywhere
+cpp-test-aarch64:
+	@$(PYTHON) tools/everywhere.py --only aarch64 --quiet
+
+everywhere:
+	$(PYTHON) tools/everywhere.py
+
+# A program of pyenv may be on the path and not run, so both are tried.
+PYTHON_313 := $(firstword $(foreach one,$(shell command -v python3.13) $(wildcard $(HOME)/.pyenv/versions/3.13.*/bin/python3.13), \
+    $(if $(shell $(one) -c 'print(1)' 2>/dev/null),$(one))))
+
+# Tests of other rooms build columns that the lowest pyarrow cannot make: `nox -s lowest_quick` runs them all.
+LOWEST_TESTS := $(addprefix tests/,audit base documents engines)
+
+.PHONY: installs no-compiler versions rehearsal
+installs:  # one after the other, because both build in this folder
+	@$(MAKE) --no-print-directory no-compiler
+	@$(MAKE) --no-print-directory versions
+
+no-compiler: $(STAMPS)/venv
+	$(BIN)/nox --session no_compiler
+
+versions: $(STAMPS)/core
+	$(BIN)/nox --session lowest_quick -- $(or $(PYTEST_ARGS),$(LOWEST_TESTS))
+	@$(if $(PYTHON_313),PATH="$(dir $(PYTHON_313)):$$PATH" $(BIN)/nox --session quick --force-python 3.13 \
+	    $(if $(PYTEST_ARGS),-- $(PYTEST_ARGS)),echo "versions: Python 3.13 skipped, it is not installed")
+
+rehearsal: $(STAMPS)/venv
+	$(BIN)/nox --session rehearsal
 
 # ---- how strong the tests are -------------------------------------------------
 
