@@ -165,7 +165,7 @@ PPV = Rate("ppv", (Share((0, 1, 0, 0, 0, 0), (1, 1, 0, 0, 0, 0)),), "accepted la
 
 SOLVER_RATES = (TPR, FPR, SELECTION_RATE, ACCURACY, BALANCED_ACCURACY)  # that solvers know, by position
 RATES = tuple(rate.name for rate in SOLVER_RATES)
-SELECTED = SOLVER_RATES.index(SELECTION_RATE)
+SELECTION_INDEX = SOLVER_RATES.index(SELECTION_RATE)
 SHARES = tuple(rate.shares[0] for rate in SOLVER_RATES if len(rate.shares) == 1)  # these come first
 RATE = {
     rate.name: rate for rate in (TPR, FPR, SELECTION_RATE, ACCURACY, BALANCED_ACCURACY, TNR, FNR, BASE_RATE, ODDS, PPV)
@@ -204,7 +204,7 @@ def rates_of_counts(accepted: Values, totals: Values) -> Floats:
     return out
 
 
-def rates_of(accepted: Values, totals: Values, wanted: Iterable[int] = range(5)) -> Floats:
+def rates_of(accepted: Values, totals: Values, wanted: Iterable[int] = range(len(SOLVER_RATES))) -> Floats:
     """The wanted rates (R, n) of n candidates; `accepted` is (3, n), `totals` (3, n) or (3,): label 0, 1, unlabelled.
 
     Integer counts give the exact rates; densities pass expected counts. A rate whose rows are missing reads 0.
@@ -235,7 +235,7 @@ def rates_at(accepted: Values, totals: Values, start: Ints, wanted: list[int]) -
 def ends_of(rates: Floats, has: Bools) -> list[Ends]:
     """The lowest and the highest of each rate, (R, K), over the groups that have it.
 
-    None where fewer than two of several groups have it. One group has no gap, with the rows or without.
+    None where fewer than two of several groups have it. With one group the gap is 0, whether or not it has the rows.
     """
     import numpy as np
 

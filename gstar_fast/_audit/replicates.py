@@ -14,6 +14,7 @@ import numpy as np
 
 from gstar_fast._audit.new_rows import OUT_OF_FOLD, NewRows, new_rows_of
 from gstar_fast._backends.interface import Floats, Ints
+from gstar_fast._base.thresholds import most_probable
 from gstar_fast._criteria import MEASURED
 from gstar_fast._question.roles import Roles
 from gstar_fast._solver.answer.parts import Note
@@ -122,7 +123,7 @@ def _takes_long(cells: Cells) -> str:
 
 def asked(result: Result) -> list[str]:
     """Criteria of limits and penalties; bounds on a rate have no gap."""
-    return [one.name for one in result.question.compared if one.name in MEASURED]
+    return [one.name for one in result.question.criteria if one.name in MEASURED]
 
 
 def affordable(result: Result, cells: Cells) -> int:
@@ -205,7 +206,7 @@ def solve_again(
         parts = None if problem is None else found_again(problem, result)
         if parts is None:
             return None
-        likeliest = np.array([-max((w, -t) for t, w in part.items())[1] for part in parts])
+        likeliest = np.array([most_probable(part.items()) for part in parts])
         return cells.thresholds(likeliest), counted.by_group(counted.accepted(parts))
 
     own = find(cells)

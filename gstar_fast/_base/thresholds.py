@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,12 @@ UNIFIED, RANDOMIZED, DEFAULT, DIGEST, EXPIRES, CUTS = 1, 2, 4, 8, 16, 32
 Unknown: TypeAlias = Literal["raise", "default"] | float
 Nan: TypeAlias = Literal["raise"] | bool
 Mixture: TypeAlias = tuple[tuple[float, float], ...]
+Number = TypeVar("Number", int, float)
+
+
+def most_probable(parts: Iterable[tuple[Number, float]]) -> Number:
+    """The most probable threshold, or candidate, of a mixture; of equal ones the lowest."""
+    return max(parts, key=lambda part: (part[1], -part[0]))[0]
 
 
 @dataclass(frozen=True)

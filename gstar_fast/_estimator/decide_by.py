@@ -194,7 +194,7 @@ def _group_of(by: GroupProbability, names: tuple[Name, ...]) -> Name:
         if len(names) > 2:
             raise bad_option(
                 "group",
-                f"there are {len(names)} protected groups, {listed(names)}; name the one whose probability shall be "
+                f"there are {len(names)} protected groups, {listed(names)}; name the one whose probability is "
                 f"cut: gf.GroupProbability(..., group={names[-1]!r}). Gaps are measured between all of them",
             )
         return names[-1]
@@ -222,7 +222,7 @@ def _place_of(fitted: Classifier, group: Name) -> int:
     raise bad_option(
         "decide_by",
         f"the classifier of GroupProbability knows the classes {listed(classes)}, and the group whose probability "
-        f"shall be cut is {group!r}; train it on the groups, or on groups == {group!r}",
+        f"is cut is {group!r}; train it on the groups, or on groups == {group!r}",
     )
 
 

@@ -296,7 +296,7 @@ def of_two(r: int) -> bool:
 
 def active_rates(question: Question) -> list[int]:
     """Rates that have a limit, as positions in SOLVER_RATES."""
-    return [int(r) for r in np.flatnonzero(question.windows.set)]
+    return [int(r) for r in np.flatnonzero(question.windows.limited)]
 
 
 @dataclass(frozen=True)

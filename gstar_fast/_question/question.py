@@ -54,13 +54,13 @@ MEMBERS = {"of", "at_least", "at_most"}  # of a saved limit
 class Windows(NamedTuple):
     """What limits allow each rate of the solvers between groups, tolerance included."""
 
-    most: Floats  # largest difference; inf where none is set. No gap is larger than a sum of gaps may be
-    alone: Floats  # the same, limits on a sum of two gaps aside
-    ratio: Floats  # least ratio; -1 where none is set
-    total: float  # largest sum of the gaps of the first two rates; inf where none is set
+    most: Floats  # largest difference allowed, inf if none; a limit on a sum of gaps also caps each gap
+    alone: Floats  # the same without limits on sums
+    ratio: Floats  # least ratio allowed, -1 if none
+    total: float  # largest sum of the gaps of the first two rates, inf if none
 
     @property
-    def set(self) -> Bools:
+    def limited(self) -> Bools:
         """Which rates have a window."""
         return (self.most < np.inf) | (self.ratio >= 0)
 
@@ -121,7 +121,7 @@ class Question:
         return {limit.key: limit.given for limit in self.limits}
 
     @property
-    def compared(self) -> tuple[Criterion, ...]:
+    def criteria(self) -> tuple[Criterion, ...]:
         """Every criterion that is limited or penalised."""
         names = dict.fromkeys([*(limit.criterion.name for limit in self.limits), *self.penalties])
         return tuple(KNOWN[name] for name in names)
@@ -129,7 +129,7 @@ class Question:
     @property
     def compared_rates(self) -> list[tuple[str, int]]:
         """Every criterion that compares groups, with the positions of its rates in `SOLVER_RATES`."""
-        return [(one.name, SOLVER_RATES.index(rate)) for one in self.compared if one.compares for rate in one.rates]
+        return [(one.name, SOLVER_RATES.index(rate)) for one in self.criteria if one.compares for rate in one.rates]
 
     def limited(self, limit: Limit) -> Question:
         """The same question with this limit, in the place of another on the same."""
@@ -221,7 +221,7 @@ class Question:
 
     @property
     def monotone(self) -> bool:
-        """Whether thresholds shall rise, or fall, along the segments."""
+        """Whether thresholds must rise, or fall, along the segments."""
         return isinstance(self.decide_by, Segments) and self.decide_by.monotone
 
     @property
@@ -232,14 +232,14 @@ class Question:
     # ----------------------------------------------------------------------------------------------- written and read
 
     def given(self) -> dict[str, Any]:
-        """The options that are not as by default, in the words of `solve`."""
+        """The options that differ from their defaults, in the words of `solve`."""
         out = {
             one.name: getattr(self, one.name) for one in fields(self) if getattr(self, one.name) != _DEFAULT[one.name]
         }
         return out | ({"limits": self.asked_limits} if self.limits else {})
 
     def to_dict(self) -> dict[str, object]:
-        """The options that are not as by default, for JSON; densities by hand are only named."""
+        """The options that differ from their defaults, for JSON; densities by hand are only named."""
         out = self.given()
         if self.limits:
             out["limits"] = [encode_limit(limit) for limit in self.limits]
@@ -269,7 +269,7 @@ class Question:
         return question
 
     def as_python(self) -> list[str]:
-        """The arguments of `solve` as Python code, without those that are as by default."""
+        """The arguments of `solve` as Python code, without those that have their defaults."""
         out = self.given()
         if self.smooth:
             out["density"] = Code("densities") if name_of(self.density) == GIVEN else name_of(self.density)
@@ -299,7 +299,7 @@ _DEFAULT = {one.name: getattr(Question(), one.name) for one in fields(Question)}
 
 
 def _is_default(name: str, value: object) -> bool:
-    """Whether an option is as by default, so that it need not be read; 0 is not False."""
+    """Whether an option has its default, so that it need not be read; 0 is not False."""
     if value is None:
         return _DEFAULT[name] in (None, (), {})
     return type(value) is type(_DEFAULT[name]) and not isinstance(value, (dict, tuple)) and value == _DEFAULT[name]

@@ -155,7 +155,7 @@ def threshold_text(result: Result, group: Name) -> str:
 
 def asked(result: Result) -> list[str]:
     """The criteria that were limited or penalised, in the order given."""
-    return [one.name for one in result.question.compared if one.compares]
+    return [one.name for one in result.question.criteria if one.compares]
 
 
 def sentence_list(parts: list[str | Html]) -> Html:

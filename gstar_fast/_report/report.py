@@ -282,7 +282,7 @@ def _frontier_of(
             "compute, so it is left out unless asked for: frontier=gf.frontier(sketch, criterion)."
         )
     asked = result.question
-    chosen = criterion or next((one.name for one in asked.compared if one.name in CRITERION), EXAMPLE)
+    chosen = criterion or next((one.name for one in asked.criteria if one.name in CRITERION), EXAMPLE)
     traded = as_difference(CRITERION[chosen]).name if CRITERION[chosen].form is Form.RATIO else chosen
     others = {name: limit for name, limit in result.limits.items() if name not in (chosen, traded)}
     for limits in [others, {}] if others else [{}]:  # others are kept if they can be: the result is then on the curve

@@ -53,7 +53,7 @@ class Sketch(FromBins, SketchView):
     Parameters
     ----------
     groups : list of names, optional
-        The groups, in the order they shall have. Others are rejected. Without it groups are learned as they appear.
+        The groups, in the order they must have. Others are rejected. Without it groups are learned as they appear.
     bins : int
         Number of bins, a power of two from 16 to 65,536.
     range : (float, float), optional

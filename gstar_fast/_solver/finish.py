@@ -16,6 +16,7 @@ from gstar_fast._backends.interface import Floats, Ints
 from gstar_fast._base.names import Name, listed
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.thresholds import Mixture as MixtureParts
+from gstar_fast._base.thresholds import most_probable
 from gstar_fast._criteria import TOLERANCE
 from gstar_fast._question.options import name_of
 from gstar_fast._question.question import Question
@@ -115,11 +116,11 @@ def ended_early(left: float, boxes: int) -> str:
     return f"proven to within {left:.2g} of the least possible loss; the search was ended after {boxes} boxes"
 
 
-def none_found(slack: Slack, boxes: int) -> str:
-    """The message of a search that ended without thresholds within the limits."""
+def none_found(slack: Slack, boxes: int, what: str = "thresholds") -> str:
+    """The message of a search that ended without thresholds within the limits; `what` is shown instead."""
     return (
         f"no thresholds that meet these limits were found in {boxes} boxes, the most allowed, which does not prove "
-        f"that there are none; {slack.words('thresholds')}"
+        f"that there are none; {slack.words(what)}"
     )
 
 
@@ -147,8 +148,8 @@ def by_group(search: Search, mixture: Mixture) -> dict[Name, MixtureParts]:
 
 
 def likeliest(mixtures: Mapping[Name, MixtureParts]) -> dict[Name, float]:
-    """The most probable threshold of each mixture; of equal ones the lowest."""
-    return {name: max((w, -t) for t, w in parts)[1] * -1.0 + 0.0 for name, parts in mixtures.items()}
+    """The most probable threshold of each mixture."""
+    return {name: most_probable(parts) + 0.0 for name, parts in mixtures.items()}
 
 
 def made(
@@ -184,7 +185,7 @@ def made(
 
 
 def infeasible(search: Search, choice: Choice, end: float) -> Result:
-    """Thresholds that miss the limits by the least, and how far the limits are out of reach.
+    """The thresholds that come closest to the limits, and how far the limits are out of reach.
 
     Finds the smallest slack at which the limits can be met, and returns the thresholds with the least error (with
     penalties, the least loss) under limits loosened by that slack. The search ends at the moment `end`.
@@ -220,7 +221,7 @@ def infeasible(search: Search, choice: Choice, end: float) -> Result:
 
 
 def infeasible_mixture(search: Search) -> Result:
-    """The mixture that misses the limits by the least; needed only where scores of +inf accept rows for good."""
+    """The mixture that comes closest to the limits; needed only where scores of +inf accept rows for good."""
     near = nearest(lambda slack: (mix(loosened(search.arrays, slack)), True))
     result = finish_mixture(search, near.found)
     message = f"no mixture of thresholds at bin edges meets these limits; {near.slack.words('mixtures')}"

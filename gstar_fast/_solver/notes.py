@@ -14,7 +14,7 @@ from gstar_fast._base.names import Name
 from gstar_fast._base.text import first_few, printable_name, short_number
 from gstar_fast._criteria import CRITERION, Form, Limit
 from gstar_fast._question.question import Question
-from gstar_fast._rates import SELECTED, SOLVER_RATES, Rate
+from gstar_fast._rates import SELECTION_INDEX, SOLVER_RATES, Rate
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._sketch.view import warn_if_coarse
 from gstar_fast._solver.answer.parts import Note, has
@@ -46,7 +46,7 @@ def cautions(
     `segments` are names, accepted shares and rows (3, m) of segments that have the thresholds.
     """
     groups, totals = cells.groups, after.totals
-    selected = after.rates[SELECTED]
+    selected = after.rates[SELECTION_INDEX]
     base, poor = _poor(selected, totals)
     found = []
     if said := _all_rows(selected, after, question):
@@ -68,11 +68,11 @@ def cautions(
     if found:
         n = effective_rows(cells)
         small, forced = _small_groups(groups, after, question, n)
-        ways = _ways(n[SELECTED], small if can_pool else [], question, can_mix)
+        ways = _ways(n[SELECTION_INDEX], small if can_pool else [], question, can_mix)
         ways += ["other segments"] * (segments is not None)
         notes.append(Note.warned("degenerate", found="; ".join([*found, *forced]), ways=ways))
     for rate, verb in ((1.0, "accepts"), (0.0, "rejects")):
-        alike = [groups[k] for k in np.flatnonzero(after.has[SELECTED] & (selected == rate) & ~poor)]
+        alike = [groups[k] for k in np.flatnonzero(after.has[SELECTION_INDEX] & (selected == rate) & ~poor)]
         if alike:
             where = "every group" if len(alike) == len(groups) else first_few(map(printable_name, alike), MOST)
             notes.append(Note(f"{verb}_all", f"this {verb} everybody in {where}", {"groups": alike}))
@@ -318,7 +318,7 @@ def _notes(r: Result) -> list[Note]:
     if r.question.unified:
         return []
     wider = {name: by for name in r.gaps if name in r.gaps.before and (by := _wider(r, name)) > VISIBLE}
-    asked = {one.name for one in r.question.compared}
+    asked = {one.name for one in r.question.criteria}
     if asked:
         return [_wider_note(r, name) for name in wider if name in asked]
     own = [name for name in wider if CRITERION[name].form is Form.DIFFERENCE]

@@ -81,7 +81,7 @@ def check_groups(question: Question, groups: tuple[Name, ...], has: Bools) -> li
     notes: list[Note] = []
     check_several(question, groups)
     told: set[int] = set()
-    for one in question.compared:
+    for one in question.criteria:
         for rate in one.rates:
             r = SOLVER_RATES.index(rate)
             missing = [groups[k] for k in np.flatnonzero(~has[r])]
@@ -166,7 +166,7 @@ def lay_out(p: Problem, swept: tuple[int, ...] = (), shared: bool = False, certa
         group = np.repeat(np.arange(len(p.cells.groups)), np.diff(table.start))
         table = kept(table, np.flatnonzero(within(bounds, table.accepted, p.totals[:, group])))
     windows, penalty = p.question.windows, p.question.penalty
-    active = [r for r in range(len(SOLVER_RATES)) if windows.set[r] or penalty[r] > 0 or r in swept]
+    active = [r for r in range(len(SOLVER_RATES)) if windows.limited[r] or penalty[r] > 0 or r in swept]
     arrays = Arrays(
         start=table.start,
         cost=table.cost,
@@ -225,7 +225,7 @@ def choose(search: Search, end: float = math.inf) -> Choice:
     backend = room("solver")
     if not any(w > 0 for w in p.penalty):
         numbers, opened, finished, bound = backend.solve_limits(p, BOX_LIMIT, seconds_left(end))
-        if numbers[0] < 0 and not finished:  # give what is mostly allowed, with what was proven
+        if numbers[0] < 0 and not finished:  # fall back to accepting everybody, which most limits allow
             lower = max(float(bound) / search.scale.unit - search.scale.slack, 0.0) ** 2
             return Choice(_first_allowed(p), opened, lower_bound=lower, proven=False)
         return Choice(None if numbers[0] < 0 else numbers, opened)
@@ -277,7 +277,7 @@ def choose_unified(search: Search) -> Choice:
 
 
 def _first_allowed(p: Arrays) -> Ints | None:
-    """Accepting everybody, which limits on tpr, fpr and selection rate always allow; None where limits forbid it."""
+    """The lowest remaining candidate of each group, if the limits allow it."""
     everybody = np.zeros(len(p.start) - 1, dtype=np.int64)
     return everybody if allowed(p, everybody) else None
 

@@ -147,7 +147,7 @@ def _by_group(cells: Cells, criterion: str, question: Question, by: str, penalti
     swept_rates = tuple(map(SOLVER_RATES.index, CRITERION[criterion].rates))
     search = prepare(cells, question, swept=swept_rates)
     check_groups(Question(limits=(CRITERION[criterion].limit(1.0),)), search.groups, has_rate(search.table.totals))
-    active = [r for r in range(len(SOLVER_RATES)) if question.windows.set[r] or r in swept_rates]
+    active = [r for r in range(len(SOLVER_RATES)) if question.windows.limited[r] or r in swept_rates]
     swept = np.array([r in swept_rates for r in active])
     if question.randomize:
         return _randomised(search, criterion, swept, added)

@@ -101,16 +101,16 @@ def solve(
     Returns
     -------
     Result
-        With a verdict also when the limits cannot be met.
+        It has a verdict even if the limits cannot be met.
 
     Warns
     -----
     DegenerateWarning
-        If the thresholds hold what was asked by hardly deciding.
+        If the thresholds meet the limits only by accepting or rejecting almost everybody.
     LabelWarning
-        If a positive label was given and no row has it, or every row.
+        If a positive label was given and no row, or every row, has it.
     MissingClassWarning
-        If a group is left out of a gap, for want of labels.
+        If a group is left out of a gap because it has no rows with the label.
     NoiseWarning
         If a limit is below the gap that an exactly fair rule shows by chance on so few rows; not with `confidence`.
     ResolutionWarning

@@ -195,7 +195,7 @@ def test_randomised_frontier_is_scipys_at_every_gap(backend, seed, criterion, li
             raise
         return
     assert points.proven_to == 0
-    active = [r for r in range(len(SOLVER_RATES)) if asked.windows.set[r] or r in swept]
+    active = [r for r in range(len(SOLVER_RATES)) if asked.windows.limited[r] or r in swept]
     moving = np.isin(active, swept)
     between = (points.gaps[1:] + points.gaps[:-1]) / 2
     for gap in np.concatenate([points.gaps, between, np.linspace(0, 1, 6) ** 2]):

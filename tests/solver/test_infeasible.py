@@ -58,7 +58,7 @@ def infeasible_problems(seed, n, n_groups=(2, 2, 3), **options):
 def test_thresholds_are_the_answer_to_the_looser_question(backend, unified):
     for sketch, rows, limits, result in infeasible_problems(1, 12, unified=unified):
         slack = slack_of(result)
-        assert "shown are thresholds that miss the limits by the least" in result.message
+        assert "the thresholds shown come as close as possible" in result.message
         assert brute_force.solve(rows, looser(limits, slack - STEP), {}, unified=unified) is None
         expected = brute_force.solve(rows, looser(limits, slack), {}, unified=unified)
         wanted = [rows.candidates[name][c] for name, c in zip(rows.names, expected[2], strict=True)]
@@ -98,14 +98,14 @@ def test_a_mixture_out_of_reach_misses_by_the_least(backend):
     limits = {"predictive_equality": 0.0, "accuracy_parity": 0.0, "equal_opportunity": 0.0}
     result = gf.solve(sketch, limits=limits, randomize=True)
     assert result.verdict == "infeasible"
-    assert "shown are mixtures that miss the limits by the least" in result.message
+    assert "the mixtures shown come as close as possible" in result.message
     slack = slack_of(result)
     again = gf.solve(sketch, limits=looser(limits, slack), randomize=True)
     assert again.verdict == "optimal"
     assert again.error == pytest.approx(result.error, abs=1e-9)
     assert max(result.gaps[name] for name in limits) == pytest.approx(slack, abs=1e-9)
     assert gf.solve(sketch, limits=looser(limits, slack - STEP), randomize=True).verdict == "infeasible"
-    with pytest.warns(gf.errors.InfeasibleWarning, match="mixtures that miss"):
+    with pytest.warns(gf.errors.InfeasibleWarning, match="the mixtures shown come as close as possible"):
         result.decider()
 
 

@@ -189,12 +189,12 @@ class Slack:
     """How far the limits are out of reach."""
 
     each: float  # every limit would have to be looser by this
-    least: bool  # whether less is proven not to be enough
+    least: bool  # whether a smaller slack is proven impossible
 
     def words(self, what: str) -> str:
         """The end of a message; `what` is shown instead, such as thresholds."""
-        by = "the least" if self.least else "the least that was found"
-        return f"they could be met if each were {self.each:g} looser; shown are {what} that miss the limits by {by}"
+        close = "come as close as possible" if self.least else "are the closest that were found"
+        return f"they could be met if each were {self.each:g} looser; the {what} shown {close}"
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class Result:
     proof : Proof
         `verdict`, `message`, `loss` and its `lower_bound`, `iterations` (boxes of the exact search, or steps), `trace`
         (losses of an iterative method) and `slack`: by how much each limit would have to be looser, if limits are out
-        of reach, and whether less is proven not to be enough.
+        of reach, and whether a smaller slack is proven impossible.
     notes : tuple of Note
         What to mind: groups that were pooled or left out of a gap, thresholds that hardly decide. Each has a `code`, a
         `text` and `fields`.

@@ -17,7 +17,7 @@ from gstar_fast._base.arrays import Floats, Ints
 from gstar_fast._base.text import row_count
 from gstar_fast._question.cut import EACH
 from gstar_fast._question.question import Question
-from gstar_fast._rates import has_rate, rates_of
+from gstar_fast._rates import SELECTION_INDEX, has_rate, rates_of
 from gstar_fast._solver.answer.parts import Note, Proof, Slack
 from gstar_fast._solver.answer.proof import Steps
 from gstar_fast._solver.answer.result import Result
@@ -71,7 +71,7 @@ class Answer:
         if cells.by_segments:
             by_segment = cells.by_segment(cells.rows.sum(axis=2))
             at_segment = rates_of(cells.by_segment(accepted), by_segment)
-            segments = cells.segments, at_segment[2], by_segment
+            segments = cells.segments, at_segment[SELECTION_INDEX], by_segment
             n_rows = cells.by_segment(cells.n_rows).sum(axis=0)
             rates = rates_by_group(cells.segments, at_segment, has_rate(by_segment), n_rows)
             notes = cautions(*asked, can_mix=not mixed, can_pool=False, segments=segments)
@@ -132,7 +132,7 @@ class Answer:
         return settled(best, evidence, labelled, z, unified)
 
     def _without(self, choice: SegmentChoice, proof: Steps | None, end: float) -> Result:
-        """Thresholds that miss the limits by the least, or the least found by `end`, as `finish.infeasible`."""
+        """The thresholds that come closest to the limits, or the closest found by `end`, as `finish.infeasible`."""
         searches = [search for search, _ in choice.parts]
         if not choice.finished:
             everybody = self.result(
@@ -185,20 +185,16 @@ class Answer:
 
     def where(self) -> str:
         """Where thresholds lie, in messages."""
-        return "by segment" if self.cells.by_segments else "at bin edges"
+        return "by segment, at bin edges," if self.cells.by_segments else "at bin edges"
 
     def none(self, slack: Slack) -> str:
         """The message of a proof that no thresholds meet the limits."""
-        where = "by segment, at bin edges," if self.cells.by_segments else "at bin edges"
-        return f"no thresholds {where} meet these limits; {slack.words('thresholds')}"
+        return f"no thresholds {self.where()} meet these limits; {slack.words('thresholds')}"
 
     def least(self, mixed: bool = False) -> str:
         """The message of a proof, for thresholds or for a mixture."""
         lower = self.question.lower + (", rising or falling along the segments" if self.question.monotone else "")
-        if mixed:
-            return f"no mixture of thresholds {self.where()} has {lower}"
-        where = "by segment, at bin edges," if self.cells.by_segments else "at bin edges"
-        return f"no other thresholds {where} have {lower}"
+        return f"no {'mixture of' if mixed else 'other'} thresholds {self.where()} {'has' if mixed else 'have'} {lower}"
 
 
 def too_many(cells: Cells, effective: Floats) -> list[Note]:

@@ -18,13 +18,14 @@ from itertools import accumulate, pairwise
 from math import inf, lcm
 from typing import Any
 
-from gstar_fast._backends.common.segments import LEAST, MOST, SEGMENT_NODES
+from gstar_fast._backends.common.segments import HIGH, LEAST, LOW, MOST, RATIO, SEGMENT_NODES, SHARE
 from gstar_fast._base.refusals.place import bad_value
 from gstar_fast._criteria import Form, Limit
 from gstar_fast._rates import RATES
 from gstar_fast._solver.answer.proof import ALL, Certificate, Cut, Leaf, Single
 
 TOLERANCE = Fraction(1, 10**12)  # as everywhere in the library
+NO_LIMIT = Fraction(3)  # more than any gap, or sum of two gaps
 CLOSE = Fraction(1, 10**9)  # weights of a mixture are rounded: its error may be this far above its bound
 Rows = list[list[list[list[int]]]]  # of a label (0, 1, 2: unlabelled), protected group, segment and bin
 Parts = Sequence[Sequence[tuple[int, float]]]  # of each segment: candidates and weights
@@ -54,7 +55,7 @@ class Checker:
             if limit.form is Form.RATIO:
                 self.ratios[rate] = Fraction(limit.least) - TOLERANCE
             else:
-                self.limits[rate] = min(Fraction(limit.most) + TOLERANCE, self.limits.get(rate, Fraction(3)))
+                self.limits[rate] = min(Fraction(limit.most) + TOLERANCE, self.limits.get(rate, NO_LIMIT))
         if limit.form is Form.SUM:
             self.sum, self.added = Fraction(limit.most) + TOLERANCE, limit.criterion.names
 
@@ -95,7 +96,8 @@ class Checker:
             rates = [base + sum(s * got[y, a] for y, s in enumerate(slopes)) for a, (base, slopes) in forms.items()]
             low, high = min(rates, default=Fraction(0)), max(rates, default=Fraction(0))
             gaps[rate] = high - low
-            broken |= high - low > self.limits.get(rate, 2) + spare or low < (self.ratios.get(rate, -9) - spare) * high
+            broken |= high - low > self.limits.get(rate, NO_LIMIT) + spare
+            broken |= low < (self.ratios.get(rate, -NO_LIMIT) - spare) * high
         if self.sum is not None:
             broken |= sum(gaps[rate] for rate in self.added) > self.sum + spare
         for (rate, a, kind), end in self.ends.items():
@@ -126,19 +128,19 @@ class Checker:
         total = -prices[1] * sum(rows for (y, _), rows in self.totals.items() if y == 1)
         windows: dict[str, Fraction] = {}
         uppers: dict[str, Fraction] = {}
+        limited = {LOW: self.limits | self.ratios, HIGH: self.limits, RATIO: self.ratios, SHARE: self.added}
         for rate, a, kind, given in leaf.multipliers:
             value, form = Fraction(given), self.form(rate, a)
-            compared = (self.limits | self.ratios, self.limits, self.ratios, self.added)
-            known = rate in compared[kind] and a != ALL if kind < LEAST else (rate, a, kind) in self.ends
+            known = rate in limited[kind] and a != ALL if kind < LEAST else (rate, a, kind) in self.ends
             if form is None or not known:
                 raise bad_value("proof", "a multiplier belongs to no limit")
-            net = value * (-1, 1, self.ratios.get(rate, 0), 1, -1, 1)[kind]
+            net = value * (self.ratios[rate] if kind == RATIO else -1 if kind in (LOW, LEAST) else 1)
             total += net * form[0]
             if kind >= LEAST:
                 total -= net * self.ends[rate, a, kind]
             else:
-                windows[rate] = windows.get(rate, Fraction(0)) + (value if kind == 0 else -value)
-            if kind in (1, 3):
+                windows[rate] = windows.get(rate, Fraction(0)) + (value if kind == LOW else -value)
+            if kind in (HIGH, SHARE):
                 uppers[rate] = uppers.get(rate, Fraction(0)) + value
             for y, slope in enumerate(form[1]):
                 for b in self.members(a):
@@ -186,7 +188,7 @@ class Checker:
         if not isinstance(step, Leaf) or type(step.weight) is not int or step.weight not in (0, 1):
             return False
         given: Any = step.multipliers
-        most = 6 * len(RATES) * (len(self.rows) // 3 + 1)
+        most = (MOST + 1) * len(RATES) * (len(self.rows) // 3 + 1)
         return type(given) is tuple and len(given) <= most and all(map(self._is_multiplier, given))
 
     def _is_multiplier(self, entry: Any) -> bool:

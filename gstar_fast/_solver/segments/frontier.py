@@ -15,6 +15,7 @@ import numpy as np
 
 from gstar_fast._backends.interface import Floats
 from gstar_fast._base.refusals.refusal import refusal
+from gstar_fast._base.thresholds import most_probable
 from gstar_fast._criteria import CRITERION, TOLERANCE
 from gstar_fast._question.question import Question
 from gstar_fast._sketch.sketch import Sketch
@@ -204,7 +205,7 @@ def frontier_by_segment(cells: Cells, criterion: str, question: Question) -> Fro
             search, point.parts, verdict, "-" if point.finished else "", point.nodes, mixed=randomize, bound=bound
         )
 
-    likeliest = [[max((w, -t) for t, w in part.items())[1] * -1 for part in point.parts] for point in found]
+    likeliest = [[most_probable(part.items()) for part in point.parts] for point in found]
     return Frontier(
         criterion=criterion,
         groups=cells.segments,

@@ -20,7 +20,7 @@ from gstar_fast._solver.answer.proof import ALL, Certificate, Steps, Tree
 from gstar_fast._solver.cells import Parts
 from gstar_fast._solver.search import Problem
 
-ORDERS = ("rising", "falling")  # tried in this order where thresholds shall be monotone; the first of equals stays
+ORDERS = ("rising", "falling")  # tried in this order where thresholds must be monotone; the first of equals stays
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def loosened(p: Program, slack: float) -> Program:
 
 
 def searches_of(problem: Problem) -> list[SegmentSearch]:
-    """One search, or one for each of ORDERS where thresholds shall be monotone."""
+    """One search, or one for each of ORDERS where thresholds must be monotone."""
     return [lay_out(problem, order) for order in (ORDERS if problem.question.monotone else (None,))]
 
 

@@ -21,7 +21,7 @@ from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._solver.answer.parts import Note, Proof
 from gstar_fast._solver.answer.result import Result
 from gstar_fast._solver.cells import Cells, Outcome, Scale, scale_of
-from gstar_fast._solver.finish import made
+from gstar_fast._solver.finish import made, none_found
 from gstar_fast._solver.notes import cautions
 from gstar_fast._solver.search import Problem, cheapest_within, check_groups, loosened, nearest
 from gstar_fast._solver.smooth.known import expected_cells
@@ -131,7 +131,7 @@ def prepare_smooth(
     scale = scale_of(question, int(totals[0].sum()), int(totals[1].sum()))
     has = has_rate(totals)
     notes = [*counted.notes, *check_groups(question, groups, has)]
-    asked = question.windows.set | (question.penalty > 0)
+    asked = question.windows.limited | (question.penalty > 0)
     active = [r for r in range(len(SOLVER_RATES)) if asked[r] or r in extra]
     edges = counted.edges
     curves = _curves(_made(sketch, kind), groups, rows, totals, edges)
@@ -272,7 +272,7 @@ def _exact(s: Smooth, unified: bool) -> Result:
 
 
 def _infeasible(s: Smooth, grid: Arrays, opened: int, proven: bool, unified: bool) -> Result:
-    """The edges that miss the limits by the least; of these, the ones with the least loss."""
+    """The edges that come closest to the limits; of these, the ones with the least loss."""
 
     def best_for_all(p: Arrays) -> tuple[Ints | None, bool]:
         numbers, _, _, _ = _best_edges(s, p, unified=True)
@@ -285,10 +285,7 @@ def _infeasible(s: Smooth, grid: Arrays, opened: int, proven: bool, unified: boo
     if proven:
         message = f"no thresholds meet these limits; {near.slack.words('bin edges')}"
         return finish_smooth(s, at, "infeasible", opened, message, 0.0).but(slack=near.slack)
-    message = (
-        f"no thresholds that meet these limits were found in {opened} boxes, the most allowed, which does not prove "
-        f"that there are none; {near.slack.words('bin edges')}"
-    )
+    message = none_found(near.slack, opened, "bin edges")
     return finish_smooth(s, at, "not_converged", opened, message, 0.0).but(slack=near.slack)
 
 
