@@ -41,7 +41,8 @@ public:
             return {x > atoms_[b] ? cdf_[b + 1] : cdf_[b], 0.0, 0.0, 0.0};
         const double step = cdf_[b + 1] - cdf_[b],
                      width = edges_[b + 1] - edges_[b];
-        return {cdf_[b] + step * ((x - edges_[b]) / width), step / width, 0.0, 0.0};
+        const double inside = cdf_[b] + step * ((x - edges_[b]) / width);
+        return {std::min(inside, cdf_[b + 1]), step / width, 0.0, 0.0};  // for rounding
     }
 
     /// The least x with P(X <= x) >= p.

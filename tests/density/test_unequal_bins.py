@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers.densities import COUNTING, KINDS, one, sketch_of
 from helpers.strategies import scattered
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -43,7 +43,9 @@ def test_counts_are_exact_at_every_edge_whatever_the_widths(backend, rows, bins)
     assert made.cdf(sketch.edges).tolist() == (below / len(rows)).tolist()
 
 
+@pytest.mark.every_backend
 @given(rows=scattered, share=st.floats(0.0, 1.0))
+@example(rows=np.repeat([1799.0, 1e5, 592652.0, 592652.04, 2.0**20], [1, 2, 4, 2, 1]), share=0.5)
 def test_counts_rise_and_their_quantiles_lie_in_the_bin_of_the_rows(backend, rows, share):
     sketch = sketch_of(rows, bins=64)
     made, edges = gf.density(sketch, 1, "a"), sketch.edges

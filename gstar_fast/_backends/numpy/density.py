@@ -37,7 +37,7 @@ class Empirical:
         atom = self._atoms[b]
         smooth = np.isnan(atom)
         share = (np.clip(x, edges[0], edges[-1]) - lower) / width
-        cdf = self._cdf[b] + step * np.where(smooth, share, x > atom)
+        cdf = np.minimum(self._cdf[b] + step * np.where(smooth, share, x > atom), self._cdf[b + 1])  # for rounding
         cdf = np.where(x >= edges[-1], self._cdf[-1], cdf)
         with np.errstate(over="ignore"):  # of bins next to zero
             pdf = np.where(smooth & (x > edges[0]) & (x < edges[-1]), step / width, 0.0)
