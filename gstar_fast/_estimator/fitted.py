@@ -48,7 +48,8 @@ class Fitted:
 
     def __getstate__(self) -> dict[str, object]:
         state: dict[str, object] = super().__getstate__()  # type: ignore[assignment]
-        return state | {name: (*cast(NamedTuple, state[name]),) for name in KEPT if state.get(name) is not None}
+        kept = {name: (*cast(NamedTuple, state[name]),) for name in KEPT if state.get(name) is not None}
+        return state | kept | {name: [] for name in ("_decided",) if name in state}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         saved = {name: cast(NamedTuple, state[name]) for name in KEPT if state.get(name) is not None}

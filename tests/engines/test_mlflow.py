@@ -13,7 +13,7 @@ pytestmark = [
     pytest.mark.filterwarnings("error:::gstar_fast"),
 ]
 # What docs/guide/estimator.md tells users to trust.
-TRUSTED = ["gstar_fast.Decider", "gstar_fast.GroupThresholdClassifier", "gstar_fast.Result", "gstar_fast.Sketch"]
+TRUSTED = ["gstar_fast.GroupThresholdClassifier", "gstar_fast.Result", "gstar_fast.Sketch"]
 
 
 @pytest.fixture(scope="module")
