@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -114,7 +115,7 @@ def _fitted(result: Result, new_rows: dict[str, NewRows]) -> list[Note]:
     return notes
 
 
-Found = tuple[Floats, Floats | Ints]  # thresholds, and rows they accept of the sketch
+Found: TypeAlias = "tuple[Floats, Floats | Ints]"  # thresholds, and rows they accept of the sketch
 
 
 def _takes_long(cells: Cells) -> str:

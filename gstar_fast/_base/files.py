@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -151,7 +150,7 @@ def _give_name(descriptor: int, name: str, folder: int) -> None:
 @contextlib.contextmanager
 def _named(target: Path) -> Iterator[int]:
     """Where files must have a name: a temporary one, removed on every error. The block closes the descriptor."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.saving")
+    temporary = target.with_name(f".{target.name}.{os.urandom(8).hex()}.saving")
     # A name that cannot be foreseen, and a new file or none: a link that was put there is not written to.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666)
     try:

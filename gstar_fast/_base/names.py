@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
@@ -11,7 +9,6 @@ from typing import TypeAlias
 import numpy as np
 
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.text import first_few
 
 Scalar: TypeAlias = int | str | bool
 Name: TypeAlias = Scalar | tuple[Scalar, ...]
@@ -104,6 +101,8 @@ def given_names(groups: Iterable[object]) -> tuple[Name, ...]:
 
 def listed(names: Sequence[Name]) -> str:
     """Names as they appear in messages: at most ten."""
+    from gstar_fast._base.text import first_few  # not at import: few programs need it
+
     return first_few(map(repr, names), 10)
 
 
@@ -116,6 +115,9 @@ def joined_columns(names: Sequence[str]) -> str:
     """Names of group columns as one text, for the thresholds file: a line of CSV where there are several."""
     if len(names) == 1:
         return str(names[0])
+    import csv
+    import io
+
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)
     return line.getvalue()

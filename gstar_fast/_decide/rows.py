@@ -22,7 +22,7 @@ from gstar_fast._input.options import checked_flag, checked_threads
 # Arguments of a core's `decide` and `margins`: scores, codes, names, as_codes, keys, threads. Codes are positions in
 # names, whole numbers that are names themselves, or (as codes) positions in the groups of the decider. With cut points
 # they are floats that stand for groups.
-Rows: TypeAlias = tuple[Values, Values | None, tuple[Name, ...] | None, bool, Hashes | None, int]
+Rows: TypeAlias = "tuple[Values, Values | None, tuple[Name, ...] | None, bool, Hashes | None, int]"
 
 
 def rows_of(

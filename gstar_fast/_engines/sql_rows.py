@@ -13,8 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 from gstar_fast._backends.common.rows import label_of
 from gstar_fast._base.grid import LARGEST_SCORE, Extent, Grid, Window, linear_window, window_of
 from gstar_fast._base.names import Name, Scalar, clean_name, given_names
-from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._base.refusals.wording import Words
+from gstar_fast._base.refusals.refusal import Words, refusal
 from gstar_fast._base.sections import MOST_LABELS, LabelTexts
 from gstar_fast._decide.dialects import Dialect, dialect_named, literal, quoted
 from gstar_fast._engines import sql_text
@@ -29,8 +28,8 @@ from gstar_fast._input.options import (
     checked_window,
 )
 from gstar_fast._input.positive import checked_positive, label_text
+from gstar_fast._sketch.bins import whole_number
 from gstar_fast._sketch.columns import NO_LABELS, Columns, labels_there
-from gstar_fast._sketch.from_bins import whole_number
 from gstar_fast._sketch.sketch import Sketch
 
 DialectName: TypeAlias = Literal[

@@ -31,7 +31,7 @@ from gstar_fast._input.options import RAISE, SKIP
 from gstar_fast._input.texts import number_strings
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
-Mask: TypeAlias = Bools | None
+Mask: TypeAlias = "Bools | None"
 
 MOST_LOST = 0.01  # of the sum of weights, by rounding them
 SMALL_WEIGHT = 1 / (2 * WEIGHT_UNIT * MOST_LOST)  # larger ones do not lose so much

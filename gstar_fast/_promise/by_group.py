@@ -59,7 +59,7 @@ MOST_ENTRIES = 256  # of a group that are looked at
 MOST_RATES = 2
 SPLITS = (0.25, 0.5, 0.75)  # of a sum, for the first of two gaps
 
-Entries: TypeAlias = Ints | Mixture  # one entry a group, or a mixture of entries
+Entries: TypeAlias = "Ints | Mixture"  # one entry a group, or a mixture of entries
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gstar_fast._backends.interface import CellCopy
 from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.public import lives_in
 from gstar_fast._words import WEIGHT_UNIT
+
+if TYPE_CHECKING:
+    from gstar_fast._backends.interface import CellCopy
 
 ALONE = 1 + 1e-9  # effective rows of a bin that has one
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from gstar_fast._backends.interface import SketchCore
 from gstar_fast._base.bytes import name_bytes
 from gstar_fast._base.names import Name, Scalar, joined_columns
 from gstar_fast._base.public import lives_in
@@ -27,6 +26,9 @@ from gstar_fast._base.sections import (
 )
 from gstar_fast._base.warn import warn
 from gstar_fast._input.positive import label_text
+
+if TYPE_CHECKING:
+    from gstar_fast._backends.interface import SketchCore
 
 
 @lives_in("gstar_fast.results")

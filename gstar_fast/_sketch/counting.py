@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gstar_fast import _backends
 from gstar_fast._backends.common.rows import label_of, load_of, score_of, unknown_group
-from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base.names import Scalar, clean_name
 from gstar_fast._base.sections import LabelTexts
 from gstar_fast._input.arrow import read_batches
 from gstar_fast._input.columns import Batch, batch_of_columns
 from gstar_fast._input.options import Passing
 from gstar_fast._input.positive import labels_by
+
+if TYPE_CHECKING:
+    from gstar_fast._backends.interface import SketchCore, Watch
 
 
 def empty_like(core: SketchCore, backend: str, watch: Watch | None = None) -> SketchCore:

@@ -7,8 +7,6 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Self, TypedDict, Unpack
 
-from numpy.typing import ArrayLike
-
 from gstar_fast._base import files
 from gstar_fast._base.arrays import Objects
 from gstar_fast._base.names import Name, Scalar
@@ -17,6 +15,7 @@ from gstar_fast._input.options import Missing, Passing, checked_reading
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
 
 class ReadOptions(TypedDict, total=False):

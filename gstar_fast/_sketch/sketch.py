@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, Self, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from gstar_fast import _backends
-from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base.names import Name, Scalar, clean_name, given_names
 from gstar_fast._base.public import lives_in
 from gstar_fast._base.refusals.place import bad_option
@@ -44,6 +42,9 @@ from gstar_fast._words import WEIGHT_UNIT
 if TYPE_CHECKING:
     import boost_histogram as bh
     from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike
+
+    from gstar_fast._backends.interface import SketchCore, Watch
 
 
 @lives_in("gstar_fast")

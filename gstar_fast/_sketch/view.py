@@ -5,17 +5,15 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.grid import memory_of
 from gstar_fast._base.names import Name, Scalar, clean_name, listed
 from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._base.warn import warn
-from gstar_fast._sketch.cell import Moments, SketchCell
 from gstar_fast._sketch.columns import (
     Columns,
     assumption_in,
@@ -26,6 +24,10 @@ from gstar_fast._sketch.columns import (
     sums_in,
 )
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
+
+if TYPE_CHECKING:
+    from gstar_fast._backends.interface import SketchCore, Watch
+    from gstar_fast._sketch.cell import Moments, SketchCell
 
 FEW_ROWS = 16  # so few rows in a bin move a rate by less than their own chance does
 COARSE = 0.03  # a bin with a larger share of its cell's rows may cost something
@@ -192,6 +194,8 @@ class SketchView:
 
     def _cell(self, row: int, group: Name) -> SketchCell:
         """A copy of one cell; `row` is its label, 2 for unlabelled rows."""
+        from gstar_fast._sketch.cell import SketchCell  # not at import: counting needs none
+
         name = clean_name(group)
         names = self.groups
         if name not in names:

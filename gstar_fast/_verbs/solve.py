@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gstar_fast._base.refusals.refusal import refusal
-from gstar_fast._promise.by_group import AskedByGroup
-from gstar_fast._promise.by_segment import AskedBySegment
-from gstar_fast._promise.choose import promised
 from gstar_fast._question.cut import Segments
 from gstar_fast._question.options import Densities, ObjectiveLike, check_verb
 from gstar_fast._question.question import Limits, Question, warn_of_ratios
@@ -198,6 +195,9 @@ def _by_rows(cells: Cells, question: Question) -> Result:
     best = result
     if result.verdict == "unified":
         best = answer.solved(randomize).but(evidence=result.evidence)
+    from gstar_fast._promise.by_segment import AskedBySegment  # not at import: promises need SciPy
+    from gstar_fast._promise.choose import promised
+
     asked = AskedBySegment.of(answer, best, question.confidence, randomize)
     return with_gap_notes(promised(asked, best, result))
 
@@ -215,6 +215,9 @@ def _by_group(cells: Cells, question: Question) -> Result:
         best = result = with_gap_notes(result)
     if question.confidence is None:
         return told_of_noise(result, cells)
+    from gstar_fast._promise.by_group import AskedByGroup
+    from gstar_fast._promise.choose import promised
+
     return with_gap_notes(promised(AskedByGroup.of(search, best, question.confidence, randomize), best, result))
 
 

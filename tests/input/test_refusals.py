@@ -16,7 +16,7 @@ import pytest
 import gstar_fast as gf
 from gstar_fast import _backends, errors
 from gstar_fast._base.refusals.option_sentences import OPTION_CASES
-from gstar_fast._base.refusals.refusal import TABLE, about, refusal, worded
+from gstar_fast._base.refusals.refusal import about, refusal, table, worded
 from gstar_fast._base.refusals.sentences import ROW_CASES
 from gstar_fast._base.refusals.wording import PYTHON
 from gstar_fast._base.sections import LabelTexts
@@ -163,7 +163,7 @@ def told(call):
     with pytest.raises(errors.InputError) as caught:
         call()
     e = caught.value
-    assert e.code in TABLE
+    assert e.code in table()
     assert str(e) == worded(e, PYTHON)
     return type(e), e.code, e.argument, e.row, repr(e.value), repr(e.limit), str(e)
 
@@ -407,7 +407,7 @@ FIELDS = {
 }
 
 
-@pytest.mark.parametrize("code", sorted(TABLE))
+@pytest.mark.parametrize("code", sorted(table()))
 def test_every_code_has_a_class_and_words_for_every_face(code):
     made = refusal(code, **{"argument": "scores", "row": 7, "value": 0.5, "limit": 9, **FIELDS.get(code, {})})
     assert type(made).__name__ in errors.__all__
@@ -426,7 +426,7 @@ def test_every_code_has_a_class_and_words_for_every_face(code):
 
 
 def test_words_for_a_case_stand_where_the_table_has_a_place_for_them():
-    assert {code for code, entry in TABLE.items() if "{case}" in entry.template} == (ROW_CASES | OPTION_CASES).keys()
+    assert {code for code, entry in table().items() if "{case}" in entry.template} == (ROW_CASES | OPTION_CASES).keys()
 
 
 def test_every_error_is_the_builtin_one_too():
@@ -442,7 +442,7 @@ def test_the_core_refuses_by_codes_of_the_table():
     found = set()
     for path in [*(ROOT / "csrc" / "gstar").rglob("*.hpp"), *(ROOT / "csrc" / "bindings").iterdir()]:
         found |= set(re.findall(r'(?:refuse|_error)\(\s*\{?\s*"([a-z_0-9]+)"', path.read_text()))
-    assert {"nan_score", "missing_group", "too_much_memory", "key_size"} <= found <= TABLE.keys()
+    assert {"nan_score", "missing_group", "too_much_memory", "key_size"} <= found <= table().keys()
 
 
 def test_a_refusal_about_something_else_keeps_its_fields():

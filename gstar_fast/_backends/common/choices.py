@@ -12,7 +12,7 @@ from gstar_fast._backends.interface import Arrays
 from gstar_fast._base.arrays import Floats, Ints, Values
 from gstar_fast._base.refusals.place import bad_value
 
-Numbers: TypeAlias = Sequence[int | Ints] | Ints  # a candidate a group; or arrays of them, for many choices at once
+Numbers: TypeAlias = "Sequence[int | Ints] | Ints"  # a candidate a group; or arrays of them, for many choices at once
 
 
 def within(low: Values, high: Values, limit: float, ratio: float) -> Values:

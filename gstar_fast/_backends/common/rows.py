@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, SupportsFloat, TypeGuard
 
@@ -17,12 +15,6 @@ from gstar_fast._base.refusals.refusal import refusal
 from gstar_fast._words import UNLABELLED, WEIGHT_UNIT
 
 MOST_ROWS = 2**63 - 1
-
-# One lock for all sketches of the Python backends: it is held for short commits only, no two are ever needed at once,
-# and taking it before a fork hands the child sketches that nobody is in the middle of changing.
-LOCK = threading.Lock()
-if hasattr(os, "register_at_fork"):  # Windows has no forks
-    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
 def check_size(n_groups: int, bins: int, weighted: bool, memory_limit: int, code: str = "too_much_memory") -> None:

@@ -11,7 +11,8 @@ from typing import Self
 
 import numpy as np
 
-from gstar_fast._backends.common.rows import LOCK, MOST_ROWS, read_one, read_rows
+from gstar_fast._backends.common.lock import LOCK
+from gstar_fast._backends.common.rows import MOST_ROWS, read_one, read_rows
 from gstar_fast._backends.numba.loops import GROW
 from gstar_fast._backends.numba.pending import CHUNK, MOST_PENDING, Pending
 from gstar_fast._backends.numpy import sketch as reference

@@ -10,7 +10,8 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from gstar_fast._backends.common.rows import LOCK, MOST_ROWS, Rows, check_size, read_one, read_rows, unknown_group
+from gstar_fast._backends.common.lock import LOCK
+from gstar_fast._backends.common.rows import MOST_ROWS, Rows, check_size, read_one, read_rows, unknown_group
 from gstar_fast._backends.interface import SketchCore, Watch
 from gstar_fast._backends.numpy.cells import CellCopy, Cells, places_of
 from gstar_fast._base import sketch_format as io
@@ -24,7 +25,7 @@ from gstar_fast._words import WEIGHT_UNIT
 
 DEFAULT_BINS = 4096
 
-Batch: TypeAlias = tuple[Values, Values | None, Values, tuple[Name, ...] | None, bool, bool]  # of `update`
+Batch: TypeAlias = "tuple[Values, Values | None, Values, tuple[Name, ...] | None, bool, bool]"  # of `update`
 
 
 class Core:

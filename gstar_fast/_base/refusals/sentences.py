@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gstar_fast._base.grid import memory_of
-from gstar_fast._base.refusals.wording import Face, Sentence, Told, Words, kind_of
+from gstar_fast._base.refusals.refusal import Words
+from gstar_fast._base.refusals.wording import Face, Sentence, Told, kind_of
 from gstar_fast._base.text import first_few
 from gstar_fast._words import UNLABELLED
 

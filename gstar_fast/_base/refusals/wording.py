@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import gstar_fast.errors
+from gstar_fast._base.refusals.refusal import Words
 from gstar_fast._base.text import first_few, near
 from gstar_fast.errors import _Coded
 
@@ -73,12 +74,6 @@ PYTHON = Face()
 
 
 # ------------------------------------------------------------------------------------------------------- making a table
-
-
-class Words(str):
-    """What was found, already in words (such as "strings"), where it is no single value."""
-
-    __slots__ = ()
 
 
 def kind_of(value: object) -> str:
