@@ -20,6 +20,7 @@
 #include "gstar/count/watch.hpp"
 #include "gstar/sketch.hpp"
 #include "gstar/sketch_io.hpp"
+#include "known_texts.hpp"
 #include "names.hpp"
 #include "numpy_view.hpp"
 
@@ -55,7 +56,8 @@ public:
 
     // ---- counting -----------------------------------------------------------
 
-    /// Count plain arrays of one length; false, with nothing counted, for others.
+    /// Count plain arrays of one length, or a few rows of known groups that are named
+    /// by strings; false, with nothing counted, for others.
     bool try_update(py::handle scores, py::handle labels, py::handle groups,
                     bool skip_nan, unsigned threads) {
         gstar::rows r;
@@ -63,11 +65,19 @@ public:
         std::size_t n_groups = 0;
         r.scores = column_of(scores.ptr(), r.n);
         if (!is_float(r.scores.type)) return false;
-        r.groups = column_of(groups.ptr(), n_groups);
-        if (!is_number(r.groups.type)) return false;
         if (!labels.is_none()) {
             r.labels = column_of(labels.ptr(), n_labels);
             if (!is_whole(r.labels.type) || n_labels != r.n) return false;
+        }
+        r.groups = column_of(groups.ptr(), n_groups);
+        std::vector<std::int64_t> places;
+        std::vector<name> used;
+        if (!is_number(r.groups.type)) {
+            if (!known_names(groups.ptr(), places, used)) return false;
+            n_groups = places.size();
+            r.groups = {reinterpret_cast<const char*>(places.data()),
+                        sizeof(std::int64_t), gstar::dtype::i64};
+            r.names = &used;
         }
         if (n_groups != r.n) return false;
         count(r, skip_nan, threads);
@@ -114,8 +124,8 @@ public:
             const long long v = PyLong_AsLongLongAndOverflow(group, &overflow);
             if (overflow == 0) slot = sketch_->groups().find(v);
         } else if (PyUnicode_CheckExact(group)) {
-            PyObject* found = PyDict_GetItemWithError(text_slots().ptr(), group);
-            if (found != nullptr) slot = PyLong_AsLong(found);
+            texts_.learn(sketch_->groups().names());
+            slot = texts_.find(group);
         }
         if (slot >= 0)
             sketch_->count_one(score, label, static_cast<std::uint32_t>(slot), row);
@@ -211,13 +221,22 @@ private:
         tell();
     }
 
-    /// Slots of groups named by strings, for `update_one`.
-    py::dict& text_slots() {
-        const auto& names = sketch_->groups().names();
-        for (; n_slots_ < names.size(); ++n_slots_)
-            if (names[n_slots_].type == name::kind::text)
-                text_slots_[object_of(names[n_slots_])] = n_slots_;
-        return text_slots_;
+    /// The groups of some rows as places in `used`, the names that occur.
+    bool known_names(PyObject* groups, std::vector<std::int64_t>& places,
+                     std::vector<name>& used) {
+        const std::vector<name>& names = sketch_->groups().names();
+        texts_.learn(names);
+        if (names.empty() || !texts_.find_all(groups, places)) return false;
+        std::vector<std::int64_t> place(names.size(), known_texts::unknown);
+        for (std::int64_t& row : places) {
+            std::int64_t& mine = place[static_cast<std::size_t>(row)];
+            if (mine < 0) {
+                mine = static_cast<std::int64_t>(used.size());
+                used.push_back(names[static_cast<std::size_t>(row)]);
+            }
+            row = mine;
+        }
+        return true;
     }
 
     void tell() {
@@ -228,8 +247,7 @@ private:
     std::unique_ptr<sketch> sketch_;
     py::object watch_;
     gstar::news news_;
-    py::dict text_slots_;
-    std::size_t n_slots_ = 0;
+    known_texts texts_;
 };
 
 }  // namespace gstar_py
