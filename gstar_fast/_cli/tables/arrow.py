@@ -35,7 +35,7 @@ def _blocks(
 ) -> Iterator[Block]:
     """An empty block of these columns, and those of the rows after the first `skip`, without copying."""
     types = {name: schema.field(schema.names.index(name)).type for name in columns}
-    yield Block({name: pa.array([], kind) for name, kind in types.items()}, 0, 0.0)
+    yield Block({name: pa.nulls(0, kind) for name, kind in types.items()}, 0, 0.0)
     for batch, done in batches:
         passed = min(skip, batch.num_rows)
         skip -= passed

@@ -25,6 +25,7 @@ from gstar_fast._base.text import some
 from gstar_fast._cli.errors import CliError
 from gstar_fast._cli.tables.csv_file import at_row
 from gstar_fast._cli.tables.inputs import Column
+from gstar_fast._input.arrow import read_column
 from gstar_fast._input.positive import label_text
 
 if TYPE_CHECKING:
@@ -69,10 +70,8 @@ def _dictionary(column: Column) -> pa.DictionaryArray | None:
 
 
 def _by_code(column: pa.DictionaryArray) -> _Texts:
-    indices = column.indices
-    if indices.null_count:
-        indices = indices.cast(_pa().int64()).fill_null(-1)
-    return _Texts(column.dictionary.to_pylist(), indices.to_numpy(zero_copy_only=False))
+    codes, valid, _ = read_column(column.indices, "codes")  # to_numpy of pyarrow would import pandas
+    return _Texts(column.dictionary.to_pylist(), codes if valid is None else np.where(valid, codes, -1))
 
 
 # -------------------------------------------------------------------------------------------------------------- numbers
@@ -280,7 +279,9 @@ def groups_of(
         return encoded
     if encoded is not None and all(name is None or type(name) is int for name in names):
         with contextlib.suppress(OverflowError):  # keys may be larger
-            return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(names[:-1], _pa().int64()))
+            known = np.array([0 if name is None else name for name in names[:-1]], np.int64)
+            absent = np.array([name is None for name in names[:-1]], bool)
+            return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(known, mask=absent if absent.any() else None))
     table = np.empty(len(names), object)
     table[:] = names
     return table[texts.codes]
