@@ -46,9 +46,11 @@ class Problem:
     @classmethod
     def of(cls, cells: Cells, question: Question) -> Problem:
         """Raise where a rate that is asked about needs rows that fewer than two groups have."""
-        problem = cls.unchecked(cells, question)
-        notes = (*cells.notes, *check_groups(question, cells.groups, problem.has))
-        return replace(problem, notes=notes)
+        totals = cells.totals
+        has = has_rate(totals)
+        scale = scale_of(question, int(totals[0].sum()), int(totals[1].sum()))
+        notes = (*cells.notes, *check_groups(question, cells.groups, has))
+        return cls(cells, question, totals, scale, has, notes)
 
     @classmethod
     def resampled(cls, cells: Cells, question: Question) -> Problem | None:
@@ -166,7 +168,8 @@ def lay_out(p: Problem, swept: tuple[int, ...] = (), shared: bool = False, certa
         group = np.repeat(np.arange(len(p.cells.groups)), np.diff(table.start))
         table = kept(table, np.flatnonzero(within(bounds, table.accepted, p.totals[:, group])))
     windows, penalty = p.question.windows, p.question.penalty
-    active = [r for r in range(len(SOLVER_RATES)) if windows.limited[r] or penalty[r] > 0 or r in swept]
+    asked = (windows.limited | (penalty > 0)).tolist()
+    active = [r for r in range(len(SOLVER_RATES)) if asked[r] or r in swept]
     arrays = Arrays(
         start=table.start,
         cost=table.cost,

@@ -147,7 +147,8 @@ def _by_group(cells: Cells, criterion: str, question: Question, by: str, penalti
     swept_rates = tuple(map(SOLVER_RATES.index, CRITERION[criterion].rates))
     search = prepare(cells, question, swept=swept_rates)
     check_groups(Question(limits=(CRITERION[criterion].limit(1.0),)), search.groups, has_rate(search.table.totals))
-    active = [r for r in range(len(SOLVER_RATES)) if question.windows.limited[r] or r in swept_rates]
+    asked = question.windows.limited.tolist()
+    active = [r for r in range(len(SOLVER_RATES)) if asked[r] or r in swept_rates]
     swept = np.array([r in swept_rates for r in active])
     if question.randomize:
         return _randomised(search, criterion, swept, added)
@@ -198,10 +199,9 @@ class TracedPenalties(Traced):
 def _kept(search: Search, choices: Ints) -> tuple[Search, Ints]:
     """The search with the entries of some choices alone, and the choices in it."""
     entries = search.table.start[:-1] + choices
-    used = np.zeros(len(search.table.cost), dtype=bool)
-    used[entries] = True
-    small = search.only(np.flatnonzero(used))
-    return small, (np.cumsum(used) - 1)[entries] - small.table.start[:-1]
+    used = np.unique(entries)
+    small = search.only(used)
+    return small, np.searchsorted(used, entries) - small.table.start[:-1]
 
 
 @dataclass(frozen=True)
