@@ -82,12 +82,12 @@ class Rate:
         """The rate; `accepted` and `totals` are (3, ...). A rate whose rows are missing reads 0."""
         import numpy as np
 
-        (hits, trials), *others = [share.counted(accepted, totals) for share in self.shares]
+        hits, trials = self.shares[0].counted(accepted, totals)
         rate: Floats = np.divide(hits, np.maximum(trials, 1), out=out)
-        if not others:
+        if len(self.shares) == 1:
             return rate
         there = np.minimum(trials, 1)
-        for hits, trials in others:
+        for hits, trials in (share.counted(accepted, totals) for share in self.shares[1:]):
             rate += hits / np.maximum(trials, 1)
             there = there * np.minimum(trials, 1)
         rate /= len(self.shares)

@@ -118,27 +118,29 @@ def checksum(document: Mapping[str, object], errors: str = "strict") -> str:
 
     def add(value: Any, depth: int) -> None:
         """Put down a letter for the kind of the value, and then the value."""
-        if depth > DEEPEST:
-            raise bad_document("not JSON: it is nested too deeply")
         if isinstance(value, float):
             # 1.0 and 1 are the same number, and whole numbers are told apart to the last digit
             fits = value.is_integer() and -(2.0**63) <= value < 2.0**63
             put(_whole_number(b"i", int(value)) if fits else _real_number(b"d", value))
+        elif isinstance(value, str):
+            put(of_text(value))
         elif value is None or isinstance(value, bool):
             put(b"n" if value is None else b"t" if value else b"f")
         elif isinstance(value, int):
             put(_whole_number(b"i", value))
-        elif isinstance(value, str):
-            put(of_text(value))
-        elif isinstance(value, dict):
-            put(_size(b"o", len(value)))
-            for key in sorted(value):
-                put(keys.get(key) or keys.setdefault(key, of_text(key)))
-                add(value[key], depth + 1)
         else:
-            put(_size(b"l", len(value)))
-            for part in value:
-                add(part, depth + 1)
+            is_object = isinstance(value, dict)
+            put(_size(b"o" if is_object else b"l", len(value)))
+            if value and depth == DEEPEST:
+                raise bad_document("not JSON: it is nested too deeply")
+            for part in sorted(value) if is_object else value:
+                if is_object:
+                    put(keys.get(part) or keys.setdefault(part, of_text(part)))
+                    part = value[part]
+                if type(part) is float and not part.is_integer():  # most values are
+                    put(_real_number(b"d", part))
+                else:
+                    add(part, depth + 1)
 
     try:
         add({key: value for key, value in document.items() if key != "checksum"}, 0)

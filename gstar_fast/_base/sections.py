@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple, NoReturn, TypeAlias
 
@@ -84,6 +85,7 @@ def columns_bytes(columns: Sequence[ColumnNames]) -> bytes:
     return b"".join(b"\2" if names is None else _named(names) for names in columns)
 
 
+@lru_cache  # every batch of a stream has the same ones
 def _named(names: tuple[str, ...]) -> bytes:
     texts = [name.encode("utf-8") for name in names]
     return b"\1" + varint(len(texts)) + b"".join(varint(len(t)) + t for t in texts) if texts else b"\0"

@@ -76,6 +76,7 @@ _capsule_pointer.argtypes = [ctypes.py_object, c_char_p]
 _KINDS = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8")
 _NUMBERS: dict[str, DType] = dict(zip("cCsSiIlLefg", map(np.dtype, _KINDS), strict=True))
 _BYTE, _INT32, _INT64 = _NUMBERS["C"], _NUMBERS["i"], _NUMBERS["l"]
+_BUFFERS = {"n": 0, "+s": 0, "u": 3, "U": 3, "vu": 3}  # that an array has at least, where it is not two
 _OTHERS = {"d": "decimal", "t": "date or time", "+": "nested"} | dict.fromkeys("zZvw", "binary")
 
 
@@ -159,7 +160,7 @@ def read_batches(data: object, columns: list[str]) -> Iterator[list[Column]]:
         places = places or _places(schema, columns)
         if array.null_count > 0:
             raise refusal("null_rows", "data")
-        _check_array(schema, array, "data", 0, array.length)
+        _check_array(_format(schema, "data"), schema, array, "data", 0, array.length)
         start, length = array.offset, array.length
         yield [
             _column(schema.children[i].contents, array.children[i].contents, owner, name, memory, start, length)
@@ -258,7 +259,7 @@ def _column(
     """A column's rows from `start` on; a struct's offset counts for its children."""
     n = array.length - start if length is None else length
     kind = _format(schema, name)
-    _check_array(schema, array, name, start, n)
+    _check_array(kind, schema, array, name, start, n)
     first = array.offset + start
     if kind == "n":
         return Column(np.zeros(n, np.uint8), np.zeros(n, bool), None)
@@ -285,15 +286,14 @@ def _column(
     return Column(values, valid, names)
 
 
-def _check_array(schema: _Schema, array: _Array, name: str, start: int, n: int) -> None:
+def _check_array(kind: str, schema: _Schema, array: _Array, name: str, start: int, n: int) -> None:
     """Reject a struct whose rows lie outside its buffers, as far as the struct shows."""
-    kind = _format(schema, name)
-    needed = {"n": 0, "+s": 0, "u": 3, "U": 3, "vu": 3}.get(kind, 2)
-    wrong = None
-    if array.length < 0 or array.offset < 0 or start < 0 or n < 0:
-        wrong = f"a length of {array.length} and an offset of {array.offset}"
-    elif start + n > array.length:
-        wrong = f"a length of {array.length}, where {start + n} rows are asked for"
+    needed = _BUFFERS.get(kind, 2)
+    wrong, length, offset = None, array.length, array.offset
+    if length < 0 or offset < 0 or start < 0 or n < 0:
+        wrong = f"a length of {length} and an offset of {offset}"
+    elif start + n > length:
+        wrong = f"a length of {length}, where {start + n} rows are asked for"
     elif n and array.n_buffers < needed:
         wrong = f"{array.n_buffers} buffers, where the format {kind!r} needs {needed}"
     elif n and needed and not (array.buffers and array.buffers[1]):

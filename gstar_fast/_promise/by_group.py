@@ -322,11 +322,13 @@ def _cheapest(groups: list[_Group], boxes: Floats, limit: Floats, weights: Float
     value = np.zeros((len(boxes), len(weights)))
     chosen = np.empty((len(groups), len(boxes), len(weights)), dtype=np.int64)
     parts = [np.unique(boxes[:, i], return_inverse=True) for i in range(len(limit))]
+    every = np.arange(len(boxes))
     for k, group in enumerate(groups):
         log = sum(group.log_chance(i, middles, limit[i])[at] for i, (middles, at) in enumerate(parts))
+        total = np.empty_like(log)
         for j, weight in enumerate(weights):
-            total = group.error - weight * log
-            best = np.argmin(total, axis=1)
-            value[:, j] += total[np.arange(len(boxes)), best]
+            np.subtract(group.error, np.multiply(log, weight, out=total), out=total)
+            best = total.argmin(axis=1)
+            value[:, j] += total[every, best]
             chosen[k, :, j] = group.entries[best]
     return value, chosen

@@ -256,7 +256,11 @@ class AskedBySegment(Asked[Tried]):
         worth, least = Worth.of(search.scale, cells.totals, at_unified), math.sqrt(best.loss)
         plain = Option(least, Tried(parts_again(cells, best), known.asked))
         options = worth.useful(known.family(plain), least)
-        kept = [option for option in options if known.chance(known.beliefs(option.chosen.parts)) <= 1 - level]
+        kept = [
+            option
+            for option in options
+            if known.chance(known.beliefs(option.chosen.parts), most=1 - level) <= 1 - level
+        ]
         shift = known.shift(kept[0] if kept else plain, replicates_of(cells, answer.question))
         return cls(known, plain, options, worth, level, randomize, answer, shift)
 

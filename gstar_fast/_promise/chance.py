@@ -70,7 +70,7 @@ def beta_cdf(a: Floats, b: Floats, t: Floats) -> Floats:
 
 def _normal_cdf(a: Floats, b: Floats, t: Floats) -> Floats:
     """The normal approximation of Peizer and Pratt: elementary functions, ten times faster than the series."""
-    p = np.clip(t, 1e-300, 1 - 1e-16)
+    p = np.minimum(np.maximum(t, 1e-300), 1 - 1e-16)
     q = 1.0 - p
     n = a + b - 1.0
     shift = b - 0.5 - n * q
@@ -82,8 +82,9 @@ def _normal_cdf(a: Floats, b: Floats, t: Floats) -> Floats:
     near = square < 1e-6 * middle
     slope = np.where(near, 1 / middle, 2 * np.maximum(deviance, 0.0) / np.where(near, 1.0, square))
     out: Floats = special.ndtr(d * np.sqrt(slope / (1 + 1 / (6 * n))))
-    out[np.broadcast_to(t <= 0, out.shape)] = 0.0
-    out[np.broadcast_to(t >= 1, out.shape)] = 1.0
+    for beyond, certain in ((t <= 0, 0.0), (t >= 1, 1.0)):
+        if beyond.any():
+            out[np.broadcast_to(beyond, out.shape)] = certain
     return out
 
 
@@ -115,14 +116,15 @@ def holds(a: Floats, b: Floats, sure: Floats, limit: float, ratio: float) -> flo
     fine = FINE if smooth else FINER
     t = np.linspace(first, last, min(int(np.ceil(fine * (last - first) / sd)), 4000) + 1)
     low = np.maximum(t - limit, ratio * t)
-    upper, lower = np.split(beta_cdf(a[:, None], b[:, None], np.concatenate([t, low])), 2, axis=1)
+    both = beta_cdf(a[:, None], b[:, None], np.concatenate([t, low]))
+    upper, lower = both[:, : len(t)], both[:, len(t) :]
     if not smooth:  # densities may be infinite at 0 or 1: with F(low) held still the integral is a difference
         lower = (lower[:, 1:] + lower[:, :-1]) / 2
         top, bottom = (np.prod(np.maximum(end - lower, 0.0), axis=0) for end in (upper[:, 1:], upper[:, :-1]))
         return float(np.clip((top - bottom).sum(), 0.0, 1.0))
     # the sum over points is exact for smooth densities that vanish at both ends
     window = np.maximum(upper - lower, 1e-200)
-    t = np.clip(t, 1e-300, 1 - 1e-16)
+    t = np.minimum(np.maximum(t, 1e-300), 1 - 1e-16)
     log = (a - 1)[:, None] * np.log(t) + (b - 1)[:, None] * np.log1p(-t) - special.betaln(a, b)[:, None]
     density = np.exp(log) * (last - first) / (len(t) - 1)
     return float(min(((density / window).sum(axis=0) * np.prod(window, axis=0)).sum(), 1.0))
@@ -227,10 +229,13 @@ def _spread(a: Floats, b: Floats, sure: Floats, widest: float, steps: int) -> Fl
     return out
 
 
-def chance(beliefs: Beliefs, rates: list[int], limit: Floats, ratio: Floats, total: float = np.inf) -> float:
+def chance(
+    beliefs: Beliefs, rates: list[int], limit: Floats, ratio: Floats, total: float = np.inf, most: float = 1.0
+) -> float:
     """Chance that a limit is broken; row i of the beliefs is the rate `rates[i]` (positions in `SOLVER_RATES`).
 
-    `total` limits the sum of the gaps of the first two rates, which are tpr and fpr then.
+    `total` limits the sum of the gaps of the first two rates, which are tpr and fpr then. A chance above `most` may be
+    that of the first rates alone, which is no more.
     """
     apart, shared = 1.0, 0.0
     summed = 2 if total < np.inf else 0
@@ -240,6 +245,8 @@ def chance(beliefs: Beliefs, rates: list[int], limit: Floats, ratio: Floats, tot
     for i, r in enumerate(rates):
         if (limit[i] == np.inf and ratio[i] < 0) or i < summed:
             continue
+        if 1.0 - apart + shared > most:
+            break
         has = beliefs.has[i]
         kept = holds(beliefs.a[i][has], beliefs.b[i][has], beliefs.sure[i][has], float(limit[i]), max(ratio[i], 0.0))
         if SOLVER_RATES[r].apart(independent):
@@ -282,11 +289,16 @@ class Ground:
         return replace(self, n=self.n * factor)
 
     def chance(
-        self, beliefs: Beliefs, limit: Floats | None = None, ratio: Floats | None = None, total: float | None = None
+        self,
+        beliefs: Beliefs,
+        limit: Floats | None = None,
+        ratio: Floats | None = None,
+        total: float | None = None,
+        most: float = 1.0,
     ) -> float:
-        """Chance that a limit is broken on new rows."""
+        """Chance that a limit is broken on new rows; one above `most` may be too small."""
         limit, ratio = self.limit if limit is None else limit, self.ratio if ratio is None else ratio
-        return chance(beliefs, self.active, limit, ratio, self.total if total is None else total)
+        return chance(beliefs, self.active, limit, ratio, self.total if total is None else total, most)
 
 
 def of_two(r: int) -> bool:
@@ -353,12 +365,10 @@ class Known(Ground):
 
     def at(self, entries: Ints) -> Beliefs:
         """What is known at one entry a group."""
-        shapes = [self.shapes(entries[k : k + 1], k) for k in range(len(entries))]
-        a, b, sure = (np.concatenate(parts, axis=1) for parts in zip(*shapes, strict=True))
-        return Beliefs(a, b, sure, self.search.has[self.active])
+        return Beliefs(*self.shapes(entries, np.arange(len(entries))), self.search.has[self.active])
 
-    def shapes(self, entries: Ints, k: int) -> tuple[Floats, Floats, Floats]:
-        """Of entries of one group: Beta(a, b) of every active rate, and what is certain, each (R, entries)."""
+    def shapes(self, entries: Ints, k: int | Ints) -> tuple[Floats, Floats, Floats]:
+        """Of entries of one group, or of these: Beta(a, b) of every active rate, and what is certain, (R, entries)."""
         shape = (len(self.active), len(entries))
         a, b, sure = np.empty(shape), np.empty(shape), np.full(shape, np.nan)
         for i, r in enumerate(self.active):

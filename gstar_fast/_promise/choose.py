@@ -128,7 +128,7 @@ class Asked(ABC, Generic[Chosen]):
         """The first option that may be promised, and its chance; `own` is the plain option, tried first if unified."""
         unified = [] if own is self.plain else self.worth.useful([own], self.plain.cost)
         for option in (*unified, *self.options):
-            at = own_chance if option is own else self.chance(option)
+            at = own_chance if option is own else self.known.chance(self.beliefs(option), most=self.risk)
             if at <= self.risk:
                 return option, at
         return None, 1.0
@@ -191,7 +191,7 @@ def upper_of(known: Ground, beliefs: Beliefs, risk: float, limit: Limit) -> floa
             total = step / STEPS
         else:
             most = np.where(mine, step / STEPS, most)
-        return known.chance(beliefs, most, ratio, total) <= risk
+        return known.chance(beliefs, most, ratio, total, risk) <= risk
 
     asked = limit.asked
     most = round(STEPS * criterion.largest)

@@ -53,7 +53,7 @@ def plan(
         if leading is not None:
             alone[name] = _least(known, leading, mine, risk, 1.0, MOST)
             others = leading.times(np.where(mine, 1.0, MOST))
-            if times is not None and times > 1 and known.chance(others) > 1 - level:
+            if times is not None and times > 1 and known.chance(others, most=1 - level) > 1 - level:
                 too_small.append(name)
     return RowsNeeded(
         times=times,
@@ -69,7 +69,7 @@ def _least(known: Ground, at: Beliefs, which: Bools, risk: float, fewest: float,
     """The smallest factor for the rows of some groups at which the chance is within the risk."""
 
     def kept(factor: float) -> bool:
-        return known.chance(at.times(np.where(which, factor, 1.0))) <= risk
+        return known.chance(at.times(np.where(which, factor, 1.0)), most=risk) <= risk
 
     if most < fewest or not kept(most):
         return None

@@ -389,8 +389,9 @@ def _coarsest_near(
         if not len(used):
             continue
         total = int(row.sum()) + int(outside[place])
-        at = used.searchsorted(edges.searchsorted(thresholds[name])).tolist()
-        for index in {int(used[min(max(i, 0), len(used) - 1)]) for one in at for i in (one - 1, one)}:
+        at, last = used.searchsorted(edges.searchsorted(thresholds[name])).tolist(), len(used) - 1
+        beside = {0 if i < 0 else last if i > last else i for one in at for i in (one - 1, one)}
+        for index in used[list(beside)].tolist():
             rows = int(row[index])
             if rows >= least and rows / total > most:
                 found.append((rows / total, label, place, index))

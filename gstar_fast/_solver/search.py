@@ -129,9 +129,10 @@ class Search(Problem):
         table = kept(self.table, entries)
         p = self.arrays
         arrays = replace(
-            p, start=table.start, cost=p.cost[entries], distance=p.distance[entries], rates=p.rates[:, entries]
+            p, start=table.start, cost=table.cost, distance=p.distance[entries], rates=p.rates[:, entries]
         )
-        return replace(self, cells=self.cells.summed(), table=table, arrays=arrays)
+        cells = self.cells.summed()
+        return Search(cells, self.question, self.totals, self.scale, self.has, self.notes, table, arrays)
 
     def asked(self, question: Question, shared: bool = False, certain: bool = False) -> Search:
         """Another question about the same rows, at the same prices."""
@@ -170,10 +171,11 @@ def lay_out(p: Problem, swept: tuple[int, ...] = (), shared: bool = False, certa
     windows, penalty = p.question.windows, p.question.penalty
     asked = (windows.limited | (penalty > 0)).tolist()
     active = [r for r in range(len(SOLVER_RATES)) if asked[r] or r in swept]
+    distance = table.candidate - table.unified
     arrays = Arrays(
         start=table.start,
         cost=table.cost,
-        distance=np.abs(table.candidate - table.unified),
+        distance=np.abs(distance, out=distance),
         rates=rates_at(table.accepted, p.totals, table.start, active),
         has=p.has[active].astype(np.uint8),
         limit=windows.most[active],
@@ -188,7 +190,7 @@ def lay_out(p: Problem, swept: tuple[int, ...] = (), shared: bool = False, certa
 def kept(table: Table, entries: Ints) -> Table:
     """These entries alone, in rising order."""
     return table._replace(
-        start=np.searchsorted(entries, table.start),
+        start=entries.searchsorted(table.start),
         candidate=table.candidate[entries],
         accepted=table.accepted[:, entries],
         cost=table.cost[entries],

@@ -20,7 +20,7 @@ from gstar_fast._question.cut import Segments
 from gstar_fast._question.options import Densities, ObjectiveLike, check_confidence, check_together, check_verb, name_of
 from gstar_fast._question.question import Limits, Question, check_criterion, warn_of_ratios
 from gstar_fast._question.roles import ColumnsLike
-from gstar_fast._rates import SOLVER_RATES, has_rate, rates_of
+from gstar_fast._rates import SOLVER_RATES, rates_of
 from gstar_fast._sketch.columns import warn_of_labels
 from gstar_fast._sketch.sketch import Sketch
 from gstar_fast._sketch.view import look_at
@@ -146,7 +146,7 @@ def _by_group(cells: Cells, criterion: str, question: Question, by: str, penalti
         return promised_curve(cells, criterion, question, question.confidence)
     swept_rates = tuple(map(SOLVER_RATES.index, CRITERION[criterion].rates))
     search = prepare(cells, question, swept=swept_rates)
-    check_groups(Question(limits=(CRITERION[criterion].limit(1.0),)), search.groups, has_rate(search.table.totals))
+    check_groups(Question(limits=(CRITERION[criterion].limit(1.0),)), search.groups, search.has)
     asked = question.windows.limited.tolist()
     active = [r for r in range(len(SOLVER_RATES)) if asked[r] or r in swept_rates]
     swept = np.array([r in swept_rates for r in active])
@@ -201,7 +201,7 @@ def _kept(search: Search, choices: Ints) -> tuple[Search, Ints]:
     entries = search.table.start[:-1] + choices
     used = np.unique(entries)
     small = search.only(used)
-    return small, np.searchsorted(used, entries) - small.table.start[:-1]
+    return small, used.searchsorted(entries) - small.table.start[:-1]
 
 
 @dataclass(frozen=True)

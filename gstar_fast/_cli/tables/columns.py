@@ -280,8 +280,8 @@ def groups_of(
     if encoded is not None and all(name is None or type(name) is int for name in names):
         with contextlib.suppress(OverflowError):  # keys may be larger
             known = np.array([0 if name is None else name for name in names[:-1]], np.int64)
-            absent = np.array([name is None for name in names[:-1]], bool)
-            return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(known, mask=absent if absent.any() else None))
+            nulls_at = np.array([name is None for name in names[:-1]], bool) if None in names[:-1] else None
+            return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(known, mask=nulls_at))
     table = np.empty(len(names), object)
     table[:] = names
     return table[texts.codes]
