@@ -405,3 +405,37 @@ def test_the_table_in_a_notebook_counts_rows_beyond_the_range():
         sketch.update(np.repeat(scores, 1 + label), np.full(7 * (1 + label), label), ["a"] * (7 * (1 + label)))
     sketch.update([-9.0, 9.0, 9.0], None, ["a"] * 3)
     assert "<tr><th>&#x27;a&#x27;</th><td>7</td><td>14</td><td>3</td></tr>" in sketch._repr_html_()
+
+
+@pytest.mark.parametrize("names", [["F", "M"], ["", "é", "名前", "a\0b", "F"], [f"g{i:02}" for i in range(40)]])
+def test_strings_of_known_groups_count_as_on_first_sight(backend, names):
+    """A sketch that has the groups takes a shorter way; the rows are the same, in each form that strings come in."""
+    r = np.random.default_rng(3)
+    codes, scores, labels = r.integers(0, len(names), 90), r.random(90), r.integers(0, 2, 90)
+    texts = [names[code] for code in codes]
+    wanted = gf.Sketch()
+    for row in zip(scores.tolist(), labels.tolist(), texts, strict=True):
+        wanted.update_one(*row)
+    for groups in (texts, tuple(texts), np.array(texts, object), np.array(texts), np.array(texts, object)[::-1][::-1]):
+        sketch = gf.Sketch()
+        for part in (slice(0, 60), slice(60, 75), slice(75, 90)):
+            sketch.update(scores[part], labels[part], groups[part])
+        assert sketch == wanted
+        assert sketch.groups == wanted.groups
+
+
+def test_strings_of_unknown_groups_after_known_ones(backend):
+    """One new name in a batch adds a group; what is no string raises as before, and nothing is counted."""
+    sketch = gf.Sketch.from_rows([0.1, 0.2], [0, 1], ["a", "b"])
+    sketch.update(np.array([0.3, 0.4]), np.array([0, 1]), ["a", "c"])
+    assert sketch.groups == ("a", "b", "c")
+    for wrong in (["a", None], np.array(["a", None], object), ["a"]):
+        with pytest.raises((TypeError, ValueError)):
+            sketch.update(np.array([0.3, 0.4]), np.array([0, 1]), wrong)
+    sketch.update(np.array([0.5, 0.6]), None, np.array(["a", 1], object))
+    assert sketch.groups == (1, "a", "b", "c")
+    assert sketch.n_rows == 6
+    given = gf.Sketch(groups=["b", "a"]).update(np.array([0.5, 0.6]), np.array([0, 1]), ["a", "b"])
+    with pytest.raises(ValueError, match="'c' at row 1 is not one of the given groups"):
+        given.update(np.array([0.5, 0.6]), np.array([0, 1]), ["a", "c"])
+    assert given.n_rows == 2
