@@ -128,9 +128,7 @@ class Search(Problem):
         """The same question with these entries alone, in rising order; it keeps no counts of bins."""
         table = kept(self.table, entries)
         p = self.arrays
-        arrays = replace(
-            p, start=table.start, cost=table.cost, distance=p.distance[entries], rates=p.rates[:, entries]
-        )
+        arrays = replace(p, start=table.start, cost=table.cost, distance=p.distance[entries], rates=p.rates[:, entries])
         cells = self.cells.summed()
         return Search(cells, self.question, self.totals, self.scale, self.has, self.notes, table, arrays)
 
