@@ -84,7 +84,10 @@ def word(*words: str) -> Kind:
 
 NULL: Final = Kind(("null",), lambda value: value is None)
 SWITCH: Final = Kind(("true", "false"), lambda value: isinstance(value, bool))
-NUMBER: Final = Kind(("a number",), lambda value: isinstance(value, (int, float)) and not isinstance(value, bool))
+NUMBER: Final = Kind(
+    ("a number",),
+    lambda value: type(value) is float or (isinstance(value, (int, float)) and not isinstance(value, bool)),
+)
 THRESHOLD: Final = NUMBER | word("inf", "-inf")  # JSON has no infinities
 COUNT: Final = Kind(("a whole number of at least 0",), lambda value: type(value) is int and value >= 0)
 TEXT: Final = Kind(("a string",), lambda value: isinstance(value, str))

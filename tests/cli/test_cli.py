@@ -46,6 +46,19 @@ def test_words_about_itself_need_no_numpy(words):
     assert run.stderr.splitlines()[-1] == ""
 
 
+def test_counting_csv_needs_no_pandas(here):
+    """pyarrow imports pandas at some of its calls, which takes longer than counting a million rows."""
+    pytest.importorskip("pyarrow")
+    Path("rows.csv").write_text("p,y,g,n\n0.1,0,F,1\n0.9,1,M,2\n0.3,,F,1\n0.8,0,M,2\n")
+    code = (
+        "import sys; from gstar_fast.__main__ import main; assert main(sys.argv[1:]) == 0; "
+        "print(*sorted({'pandas', 'pyarrow.compute'} & set(sys.modules)), file=sys.stderr)"
+    )
+    words = ["sketch", "rows.csv", "--score", "p", "--label", "y", "--group", "g", "--group", "n", "-o", "s.gstar"]
+    run = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    assert run.stderr.splitlines()[-1] == ""
+
+
 def test_python_m_is_the_command(here):
     command = [sys.executable, "-m", "gstar_fast", "--version"]
     run = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT)

@@ -280,8 +280,10 @@ def groups_of(
     if encoded is not None and all(name is None or type(name) is int for name in names):
         with contextlib.suppress(OverflowError):  # keys may be larger
             known = np.array([0 if name is None else name for name in names[:-1]], np.int64)
-            nulls_at = np.array([name is None for name in names[:-1]], bool) if None in names[:-1] else None
-            return _pa().DictionaryArray.from_arrays(encoded.indices, _pa().array(known, mask=nulls_at))
+            there = np.packbits(np.array([name is not None for name in names[:-1]], bool), bitorder="little")
+            buffers = [_pa().py_buffer(there), _pa().py_buffer(known)]  # pyarrow.array would import pandas
+            dictionary = _pa().Array.from_buffers(_pa().int64(), len(known), buffers)
+            return _pa().DictionaryArray.from_arrays(encoded.indices, dictionary)
     table = np.empty(len(names), object)
     table[:] = names
     return table[texts.codes]
