@@ -194,7 +194,6 @@ NEEDS: dict[str, tuple[str, ...]] = {
 VERBS: dict[str, tuple[str, ...]] = {  # features that a verb does not take
     "solve of densities": ("min_rows", "fair_between"),
     "frontier of densities": ("limits", "confidence", "fair_between"),
-    "frontier of penalties": ("mixtures", "confidence", "by_segment"),
     "frontier by segment": ("confidence",),
 }
 

@@ -92,12 +92,8 @@ def finish(
         lower_bound = max(after.weighted_error - search.scale.slack, 0.0) ** 2 if search.scale.slack else loss
     if message is None:
         if verdict == "optimal":
-            others = (
-                "no other unified threshold at a bin edge has"
-                if question.unified
-                else "no other thresholds at bin edges have"
-            )
-            message = f"{others} {question.lower}"
+            others = "unified threshold at a bin edge has" if question.unified else "thresholds at bin edges have"
+            message = f"no other {others} {question.lower}"
         else:
             message = ended_early(loss - lower_bound, opened)
     return made(
@@ -208,14 +204,10 @@ def infeasible(search: Search, choice: Choice, end: float) -> Result:
     if not unified and any(w > 0 for w in p.penalty):
         weighed = choose(easier, end).numbers
         numbers = numbers if weighed is None else weighed
+    verdict, message = "not_converged", none_found(near.slack, choice.opened)
     if choice.proven:
-        verdict, message = (
-            "infeasible",
-            f"no thresholds at bin edges meet these limits; {near.slack.words('thresholds')}",
-        )
-    else:
-        verdict = "not_converged"
-        message = none_found(near.slack, choice.opened)
+        verdict = "infeasible"
+        message = f"no thresholds at bin edges meet these limits; {near.slack.words('thresholds')}"
     found = finish(own, numbers, verdict, choice.opened, lower_bound=0.0, message=message)
     return found.but(slack=near.slack)
 

@@ -103,12 +103,10 @@ def frontier(
     }
     question = question_about(sketch, "frontier", given)
     warn_of_ratios(question.limits)
-    if confidence is not None:  # the limit that it promises is on the criterion
+    if confidence is not None:
         question = replace(question, confidence=check_confidence(confidence))
-        check_together(question.limited(CRITERION[criterion].limit(1.0)))
-    if by == "penalties":
-        check_verb(question, "frontier of penalties")
-        check_together(replace(question, penalties={criterion: 1.0}))
+    traded = question.limited(CRITERION[criterion].limit(1.0))  # a promise is about this limit
+    check_together(replace(traded, penalties={criterion: 1.0}) if by == "penalties" else traded)
     if question.smooth:
         check_verb(question, "frontier of densities")
         if penalties is None:

@@ -74,7 +74,7 @@ def test_curve_of_promised_limits(randomize):
 
 
 def test_curve_takes_no_penalties():
-    with pytest.raises(ValueError, match=r"confidence=0.9 does not go with by='penalties'"):
+    with pytest.raises(ValueError, match=r"confidence=0.9 does not go with penalties: only limits can be promised"):
         gf.frontier(normal_sketch(500, 1), "equalized_odds", by="penalties", confidence=0.9)
 
 

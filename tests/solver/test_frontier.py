@@ -247,7 +247,7 @@ def test_frame_and_plot(sketch):
         ("equalised_odds", {}, "did you mean"),
         ("disparate_impact", {}, "has no gap to trade"),
         ("equalized_odds", {"by": "luck"}, "by must be"),
-        ("equalized_odds", {"by": "penalties", "randomize": True}, "randomize=True does not go with by='penalties'"),
+        ("equalized_odds", {"by": "penalties", "randomize": True}, "randomize=True does not go with penalties: mix"),
     ],
 )
 def test_wrong_options_say_what_to_write(sketch, criterion, options, words):

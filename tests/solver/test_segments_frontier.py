@@ -147,7 +147,7 @@ def test_one_segment_for_each_group_has_points_of_the_groups_frontier():
 def test_what_does_not_go_together_is_refused():
     sketch, _ = counted(1)
     for options, words in (
-        ({"by": "penalties"}, "decide_by does not go with by='penalties'"),
+        ({"by": "penalties"}, "decide_by does not go with penalties: thresholds by segment are for limits"),
         ({"confidence": 0.9}, "confidence=0.9 does not go with a frontier of thresholds by segment"),
         ({"by": "penalties", "penalties": [1.0], "density": "kde"}, "decide_by does not go with density='kde'"),
         ({"decide_by": ()}, "decide_by names no column"),

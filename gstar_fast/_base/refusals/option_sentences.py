@@ -234,7 +234,6 @@ def _needs(e: Told, say: Face) -> str:
 PLACES = {
     "solve of densities": "densities in the place of a sketch, which have no rows",
     "frontier of densities": "a frontier of smooth densities",
-    "frontier of penalties": "by='penalties'",
     "frontier by segment": "a frontier of thresholds by segment",
 }
 

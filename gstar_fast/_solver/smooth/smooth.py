@@ -282,11 +282,10 @@ def _infeasible(s: Smooth, grid: Arrays, opened: int, proven: bool, unified: boo
     near = nearest(lambda slack: find(loosened(grid, slack)))
     best, _, _, _ = _best_edges(s, loosened(grid, near.slack.each), unified)
     at = s.candidates[best if best[0] >= 0 else near.found]
+    verdict, message = "not_converged", none_found(near.slack, opened, "bin edges")
     if proven:
-        message = f"no thresholds meet these limits; {near.slack.words('bin edges')}"
-        return finish_smooth(s, at, "infeasible", opened, message, 0.0).but(slack=near.slack)
-    message = none_found(near.slack, opened, "bin edges")
-    return finish_smooth(s, at, "not_converged", opened, message, 0.0).but(slack=near.slack)
+        verdict, message = "infeasible", f"no thresholds meet these limits; {near.slack.words('bin edges')}"
+    return finish_smooth(s, at, verdict, opened, message, 0.0).but(slack=near.slack)
 
 
 def _best_edges(s: Smooth, grid: Arrays, unified: bool) -> tuple[Ints, int, bool, float]:
