@@ -38,9 +38,9 @@ def counted(seed, rows=200, segments=2, bins=16):
 
 def by_cell(sketch, segments):
     """Rows by label, protected group, segment and bin, for the oracle; nothing lies beyond the edges."""
-    rows = np.zeros((3, 2, segments, sketch.bins + 1))
+    rows = np.zeros((3, 2, segments, sketch.bins + 2))
     for k, name in enumerate(sketch.groups):
-        rows[: len(sketch.counts), name[0], name[1], 1:] = sketch.counts[:, k]
+        rows[: len(sketch.counts), name[0], name[1], 1:-1] = sketch.counts[:, k]
     return rows
 
 
