@@ -152,15 +152,6 @@ def _around(a: Floats, b: Floats, low: float, high: float, limit: float, ratio: 
     return float(np.prod(_between(a, b, least, most)))
 
 
-def within(a: Floats, b: Floats, sure: Floats, least: float, most: float) -> float:
-    """Pr(all rates lie between two bounds) of independent rates: of groups, or of all rows together."""
-    certain = sure[~np.isnan(sure)]
-    if not ((certain >= least) & (certain <= most)).all():
-        return 0.0
-    free = np.isnan(sure)
-    return float(np.prod(_between(a[free], b[free], least, most)))
-
-
 def _between(a: Floats, b: Floats, least: float, most: float) -> Floats:
     """Pr(least <= X <= most) of each Beta(a, b)."""
     top = beta_cdf(a[:, None], b[:, None], np.array([min(most, 1.0)]))[:, 0]

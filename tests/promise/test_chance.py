@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from gstar_fast._promise.chance import Beliefs, Known, beta_cdf, chance, holds, within
+from gstar_fast._promise.chance import Beliefs, Known, beta_cdf, chance, holds
 from gstar_fast._question.question import Question
 from gstar_fast._solver.cells import Cells
 from gstar_fast._solver.search import prepare
@@ -121,17 +121,3 @@ def test_mixture_has_the_variance_of_its_rows():
     a, b = found.a[0, 0], found.b[0, 0]
     assert a / (a + b) == pytest.approx(rate.mean(), abs=2e-3)
     assert np.sqrt(a * b / (a + b + 1)) / (a + b) == pytest.approx(rate.std(), rel=0.03)
-
-
-@pytest.mark.parametrize(
-    ("least", "most"), [(0.0, 1.0), (0.7, 1.0), (0.0, 0.75), (0.68, 0.8), (-np.inf, 0.75), (0.7, np.inf)]
-)
-@pytest.mark.parametrize("rows", [20, 2000])
-def test_chance_that_rates_lie_within_bounds_is_the_product_of_all(least, most, rows):
-    a, b = 0.72 * rows + np.array([0.5, 3.5, -2.5]), 0.28 * rows + np.array([0.5, -2.5, 3.5])
-    expected = np.prod(stats.beta(a, b).cdf(min(most, 1.0)) - stats.beta(a, b).cdf(max(least, 0.0)))
-    assert within(a, b, np.full(3, np.nan), least, most) == pytest.approx(expected, abs=1e-5)
-    for certain, there in ((0.72, least <= 0.72 <= most), (0.0, least <= 0.0), (1.0, most >= 1.0)):
-        sure = np.array([np.nan, np.nan, certain])
-        two = np.prod(stats.beta(a[:2], b[:2]).cdf(min(most, 1.0)) - stats.beta(a[:2], b[:2]).cdf(max(least, 0.0)))
-        assert within(a, b, sure, least, most) == pytest.approx(two if there else 0.0, abs=1e-5)
