@@ -42,7 +42,8 @@ public:
         const double step = cdf_[b + 1] - cdf_[b],
                      width = edges_[b + 1] - edges_[b];
         const double inside = cdf_[b] + step * ((x - edges_[b]) / width);
-        return {std::min(inside, cdf_[b + 1]), step / width, 0.0, 0.0};  // for rounding
+        return {std::min(inside, cdf_[b + 1]), step / width, 0.0,
+                0.0};  // for rounding
     }
 
     /// The least x with P(X <= x) >= p.
