@@ -104,7 +104,8 @@ def test_arrays_that_change_during_a_count_are_read_once(each_kernel, dtype, int
         def change():
             k = 0
             while not done.is_set():
-                scores[:] = np.roll(choices, k := k + 1)[np.arange(4)].repeat(n // 4)
+                # a sum is stored number by number; a copy may be stored byte by byte, and half of it be read
+                np.add(np.roll(choices, k := k + 1).repeat(n // 4), dtype(0), out=scores)
                 labels[:], groups[:] = k % 2, k % 3
 
         sketch = gf.Sketch.from_rows(choices, [0, 0, 0, 0], [0, 1, 2, 0])
