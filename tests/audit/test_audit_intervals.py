@@ -149,6 +149,7 @@ def test_critical_value_of_two_groups_is_normal_and_of_many_is_tukeys():
         assert critical(MEASURED["equalized_odds"], ranges, 0.95, 0.0) == pytest.approx(joint, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.every_backend
 def test_same_seed_same_answer_on_every_backend(backend):
     table = datasets.paper_synthetic(rows=2_000, seed=1)

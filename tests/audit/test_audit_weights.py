@@ -97,6 +97,7 @@ def test_repeats_are_rows_everywhere(backend):
     assert both == gf.audit(decisions=decisions[rows], labels=known, groups=groups[rows], weights=weights[rows])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:3 segments are more:gstar_fast.errors.OverfitWarning")
 def test_thresholds_by_segment_take_weights_alike(backend):
     scores, labels, groups = drawn()

@@ -126,6 +126,7 @@ def test_one_threshold_for_everybody_may_be_judged_between_any_groups():
 # ------------------------------------------------------------------------------------------------------------- new rows
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.DegenerateWarning")
 @pytest.mark.parametrize("asked", [{}, {"randomize": True}, {"decide_by": gf.Segments(column=1)}])
 def test_what_to_expect_on_new_rows_is_what_new_rows_have(backend, asked, monkeypatch):

@@ -175,6 +175,7 @@ def test_broken_pipe_is_silent(sketch):
 # ----------------------------------------------------------------------------------------------- demo, info, completion
 
 
+@pytest.mark.slow
 def test_demo_runs_the_whole_road(here, capsys):
     assert main(["demo", "--rows", "4000", "--folder", "demo"]) == 0
     printed = capsys.readouterr().out

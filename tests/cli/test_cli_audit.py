@@ -15,6 +15,7 @@ from gstar_fast.__main__ import main
 from gstar_fast._cli.output import plain
 
 
+@pytest.mark.slow
 def test_audit_of_thresholds_is_that_of_the_library(sketch, capsys):
     assert main(["solve", "s.gstar", "--limit", "equalized_odds=0.02", "-o", "t.json", "-q"]) == 0
     words = ["audit", "s.gstar", "--thresholds", "t.json", "--replicates", "200", "--confidence", "0.9", "--seed", "5"]

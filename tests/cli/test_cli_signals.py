@@ -56,6 +56,7 @@ def test_a_kill_leaves_the_last_checkpoint(files):
     assert Path("s.gstar").read_bytes() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", ["csv"], indirect=True)
 def test_a_pipe_that_waits_can_be_interrupted(files):
     names, _ = files
@@ -81,6 +82,7 @@ def test_standard_input_is_not_resumed(small_blocks, monkeypatch, capsys):
     assert "--resume does not work with a pipe" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", ["csv"], indirect=True)
 def test_a_terminal_sees_a_bar(files):
     names, expected = files

@@ -73,6 +73,7 @@ def sketch(url, *extra, table="people", out="s.gstar"):
     return ["sketch", "--sql", url, "--table", table, "-o", out, *COLUMNS, *extra]
 
 
+@pytest.mark.slow
 def test_a_table_counts_as_its_rows_do(here, url, capsys):
     for name in HOSTILE:
         assert main(sketch(url, "-q", table=name)) == 0

@@ -84,6 +84,7 @@ def test_a_swap_rejects_expired_thresholds_and_changes_nothing(backend):
     assert (live.version, live.decider, live.one(0.5, "F")) == (1, decider(), True)
 
 
+@pytest.mark.slow
 def test_each_set_of_thresholds_has_its_own_expiry(backend):
     """They expire while they are in use; a swap takes other ones, which warn again when they expire."""
     live = gf.LiveDecider(decider(PAST))

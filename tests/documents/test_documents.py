@@ -142,6 +142,7 @@ def test_a_bad_document_is_loaded_by_nobody(name, tmp_path):
             reader.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.InfeasibleWarning")
 @pytest.mark.filterwarnings("ignore::gstar_fast.errors.UnpromisedWarning")
 def test_the_command_line_reads_what_the_library_reads(tmp_path, monkeypatch, capsys):

@@ -234,6 +234,7 @@ def test_workers_are_silent_and_the_user_is_warned_once(backend):
     assert [warning.category for warning in told] == [gf.errors.SentinelWarning]
 
 
+@pytest.mark.slow
 def test_a_key_that_goes_on_in_the_next_batch_has_one_sketch(backend):
     """Also with more keys than a batch of answers has, and keys with dictionaries, NaN and both zeros."""
     n = 3_000

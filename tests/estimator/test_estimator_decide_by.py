@@ -343,6 +343,7 @@ def test_it_is_cloned_searched_and_pickled():
     assert (model.segments_, model.group_estimator_) == (None, None)
 
 
+@pytest.mark.slow
 def test_tables_of_every_kind_are_taken():
     model = model_by(gf.GroupProbability(LogisticRegression()), LogisticRegression())
     expected = clone(model).fit(X, y).predict(NEW)

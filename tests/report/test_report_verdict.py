@@ -44,6 +44,7 @@ def test_a_limit_that_will_not_hold_on_new_rows_is_not_green(groups):
     assert any(f"at most 0.05 asked, about {expected:.2g} on new rows" in card for card in cards)
 
 
+@pytest.mark.slow
 def test_a_limit_that_will_hold_is_green_and_says_what_to_expect():
     sketch = synthetic(40_000)
     result = gf.solve(sketch, limits={"equalized_odds": 0.05})

@@ -138,6 +138,7 @@ def test_a_promise_of_a_gap_that_is_not_there_comes_with_a_warning(backend, misl
     assert "the counts contradict this" in str(result)
 
 
+@pytest.mark.slow
 def test_the_test_warns_rarely_where_the_assumptions_hold_and_mostly_where_they_fail():
     def warns(n, **options):
         found = 0

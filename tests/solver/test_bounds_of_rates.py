@@ -80,6 +80,7 @@ ENDS = st.one_of(
 BOUNDS = st.dictionaries(st.sampled_from(["tpr", "fpr", "selection_rate", "accuracy"]), ENDS, min_size=1, max_size=3)
 
 
+@pytest.mark.slow
 @pytest.mark.every_backend
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), limits=BOUNDS, gap=st.sampled_from([None, 0.1, 0.4]), unified=st.booleans())
@@ -120,6 +121,7 @@ SHARE = st.dictionaries(st.sampled_from(["at_least", "at_most"]), st.integers(1,
 SHARES = SHARE.filter(lambda ends: ends.get("at_least", 0) <= ends.get("at_most", 1))
 
 
+@pytest.mark.slow
 @pytest.mark.every_backend
 @settings(max_examples=60)
 @given(seed=st.integers(0, 10**6), share=SHARES, gap=st.sampled_from([None, 0.2, 0.5]), unified=st.booleans())

@@ -122,6 +122,7 @@ FRONTIERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FRONTIERS)
 def test_a_frontier_is_data_and_outlives_its_sketch(name):
     asked = FRONTIERS[name]
