@@ -93,7 +93,7 @@ COUNT: Final = Kind(("a whole number of at least 0",), lambda value: type(value)
 TEXT: Final = Kind(("a string",), lambda value: isinstance(value, str))
 LIST: Final = Kind(("a list",), lambda value: isinstance(value, list))
 OBJECT: Final = Kind(("an object",), lambda value: isinstance(value, dict))
-ANYTHING: Final = Kind(("anything",), lambda _: True)  # looked at by whoever takes it
+ANYTHING: Final = Kind(("anything",), lambda _: True)  # checked where it is read
 
 OF_PART: Final = {"threshold": Member(THRESHOLD), "probability": Member(NUMBER)}
 OF_GROUP: Final = {"name": Member(ANYTHING), "threshold": Member(THRESHOLD), "mixture": Member(LIST, required=False)}

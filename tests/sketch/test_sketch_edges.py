@@ -425,7 +425,7 @@ def test_strings_of_known_groups_count_as_on_first_sight(backend, names):
 
 
 def test_strings_of_unknown_groups_after_known_ones(backend):
-    """One new name in a batch adds a group; what is no string raises as before, and nothing is counted."""
+    """One new name in a batch adds a group; another type raises as before, and nothing is counted."""
     sketch = gf.Sketch.from_rows([0.1, 0.2], [0, 1], ["a", "b"])
     sketch.update(np.array([0.3, 0.4]), np.array([0, 1]), ["a", "c"])
     assert sketch.groups == ("a", "b", "c")

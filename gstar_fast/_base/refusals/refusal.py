@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Words(str):
-    """What was found, already in words (such as "strings"), where it is no single value."""
+    """What was found, already in words (such as "strings"), where it is not a single value."""
 
     __slots__ = ()
 
